@@ -1,0 +1,284 @@
+#include "format/file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+namespace df11 {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Linux transfers at most 0x7ffff000 bytes a call.
+constexpr size_t kMaxTransferBytes = size_t{1} << 30;
+
+int open_retrying(const char* path, int flags, mode_t mode = 0) {
+  int fd;
+  do fd = ::open(path, flags | O_CLOEXEC, mode);
+  while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+int64_t modified_ns(const struct stat& info) {
+  return int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+}
+
+}  // namespace
+
+Result<void> File::remember_stat() {
+  struct stat info;
+  if (::fstat(fd_, &info) != 0) return fail(system_error(errno, "cannot stat", path_));
+  if (!S_ISREG(info.st_mode)) {
+    return fail(Error{ErrorCode::unsupported, "not a regular file", path_, {}, {}});
+  }
+  size_bytes_ = static_cast<uint64_t>(info.st_size);
+  modified_ns_ = modified_ns(info);
+  return {};
+}
+
+Result<File> File::open_read(const fs::path& path) {
+  // O_NONBLOCK: opening a FIFO by mistake must not hang; it changes nothing for regular files.
+  const int fd = open_retrying(path.c_str(), O_RDONLY | O_NONBLOCK);
+  if (fd < 0) return fail(system_error(errno, "cannot open", path.string()));
+  File file(fd, path.string());
+  DF11_TRY(file.remember_stat());
+  return file;
+}
+
+Result<File> File::create(const fs::path& path) {
+  const int fd = open_retrying(path.c_str(), O_RDWR | O_CREAT | O_EXCL, 0666);
+  if (fd < 0) return fail(system_error(errno, "cannot create", path.string()));
+  return File(fd, path.string());
+}
+
+File::File(File&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      path_(std::move(other.path_)),
+      size_bytes_(other.size_bytes_),
+      modified_ns_(other.modified_ns_) {}
+
+File& File::operator=(File&& other) noexcept {
+  if (this != &other) {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = std::exchange(other.fd_, -1);
+    path_ = std::move(other.path_);
+    size_bytes_ = other.size_bytes_;
+    modified_ns_ = other.modified_ns_;
+  }
+  return *this;
+}
+
+File::~File() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Result<void> File::read_exact(MutableByteSpan buffer, uint64_t offset_bytes) const {
+  while (!buffer.empty()) {
+    const size_t wanted_bytes = std::min(buffer.size(), kMaxTransferBytes);
+    const ssize_t n = ::pread(fd_, buffer.data(), wanted_bytes, static_cast<off_t>(offset_bytes));
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      Error error = system_error(errno, "cannot read", path_);
+      error.offset_bytes = offset_bytes;
+      return fail(std::move(error));
+    }
+    if (n == 0) {
+      return fail(Error{ErrorCode::source_changed, "the file ends before its declared size", path_,
+                        {}, offset_bytes});
+    }
+    buffer = buffer.subspan(static_cast<size_t>(n));
+    offset_bytes += static_cast<uint64_t>(n);
+  }
+  return {};
+}
+
+Result<void> File::write_exact(ByteSpan bytes, uint64_t offset_bytes) const {
+  while (!bytes.empty()) {
+    const size_t wanted_bytes = std::min(bytes.size(), kMaxTransferBytes);
+    const ssize_t n = ::pwrite(fd_, bytes.data(), wanted_bytes, static_cast<off_t>(offset_bytes));
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      Error error = system_error(errno, "cannot write", path_);
+      error.offset_bytes = offset_bytes;
+      return fail(std::move(error));
+    }
+    bytes = bytes.subspan(static_cast<size_t>(n));
+    offset_bytes += static_cast<uint64_t>(n);
+  }
+  return {};
+}
+
+Result<void> File::preallocate(uint64_t size_bytes) const {
+  if (size_bytes == 0) return {};
+  int status;
+  do status = ::fallocate(fd_, 0, 0, static_cast<off_t>(size_bytes));
+  while (status != 0 && errno == EINTR);
+  if (status == 0) return {};
+  if (errno == EOPNOTSUPP || errno == ENOSYS) {
+    do status = ::ftruncate(fd_, static_cast<off_t>(size_bytes));
+    while (status != 0 && errno == EINTR);
+    if (status == 0) return {};
+  }
+  return fail(system_error(errno, "cannot reserve " + std::to_string(size_bytes) + " bytes", path_));
+}
+
+Result<void> File::check_unchanged() const {
+  struct stat info;
+  if (::fstat(fd_, &info) != 0) return fail(system_error(errno, "cannot stat", path_));
+  if (static_cast<uint64_t>(info.st_size) != size_bytes_ || modified_ns(info) != modified_ns_) {
+    return fail(Error{ErrorCode::source_changed, "the file changed while it was being read", path_,
+                      {}, {}});
+  }
+  return {};
+}
+
+Result<void> File::sync() const {
+  int status;
+  do status = ::fsync(fd_);
+  while (status != 0 && errno == EINTR);
+  if (status != 0) return fail(system_error(errno, "cannot sync", path_));
+  return {};
+}
+
+Result<std::string> read_text_file(const fs::path& path, uint64_t max_bytes) {
+  DF11_ASSIGN(const File file, File::open_read(path));
+  if (file.size_bytes() > max_bytes) {
+    return fail(Error{ErrorCode::limit_exceeded,
+                      "the file has " + std::to_string(file.size_bytes()) + " bytes, more than the " +
+                          std::to_string(max_bytes) + " allowed here",
+                      path.string(), {}, {}});
+  }
+  std::string text(file.size_bytes(), '\0');
+  DF11_TRY(file.read_exact({reinterpret_cast<uint8_t*>(text.data()), text.size()}, 0));
+  return text;
+}
+
+Result<void> write_text_file(const fs::path& path, std::string_view text) {
+  DF11_ASSIGN(const File file, File::create(path));
+  DF11_TRY(file.write_exact({reinterpret_cast<const uint8_t*>(text.data()), text.size()}, 0));
+  return file.sync();
+}
+
+bool is_housekeeping_name(std::string_view top_level_name) {
+  return top_level_name.starts_with(".git") || top_level_name == ".cache";
+}
+
+bool is_safe_relative_path(std::string_view name) {
+  if (name.empty() || name.find('\0') != name.npos || name.find('\\') != name.npos) return false;
+  while (true) {
+    const size_t slash = name.find('/');
+    const std::string_view component = name.substr(0, slash);
+    if (component.empty() || component == "." || component == "..") return false;
+    if (slash == name.npos) return true;
+    name.remove_prefix(slash + 1);
+  }
+}
+
+Result<std::vector<DirectoryEntry>> list_files(const fs::path& directory) {
+  std::error_code error;
+  fs::recursive_directory_iterator it(directory, error), end;
+  if (error) return fail(system_error(error.value(), "cannot list", directory.string()));
+  std::vector<DirectoryEntry> entries;
+  for (; it != end; it.increment(error)) {
+    const fs::path& path = it->path();
+    if (it.depth() == 0 && is_housekeeping_name(path.filename().string())) {
+      it.disable_recursion_pending();
+      continue;
+    }
+    struct stat info;
+    if (::stat(path.c_str(), &info) != 0) {
+      return fail(system_error(errno, "cannot stat", path.string()));
+    }
+    if (S_ISDIR(info.st_mode)) {
+      if (it->is_symlink(error)) {
+        return fail(Error{ErrorCode::unsupported, "a symbolic link to a directory is not followed",
+                          path.string(), {}, {}});
+      }
+      continue;
+    }
+    if (!S_ISREG(info.st_mode)) {
+      return fail(Error{ErrorCode::unsupported, "not a regular file", path.string(), {}, {}});
+    }
+    entries.push_back({path.lexically_relative(directory).generic_string(),
+                       static_cast<uint64_t>(info.st_size)});
+  }
+  if (error) return fail(system_error(error.value(), "cannot list", directory.string()));
+  std::sort(entries.begin(), entries.end(),
+            [](const auto& a, const auto& b) { return a.relative_path < b.relative_path; });
+  return entries;
+}
+
+Result<void> create_directories(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) return fail(system_error(error.value(), "cannot create directory", path.string()));
+  return {};
+}
+
+Result<void> remove_tree(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) return fail(system_error(error.value(), "cannot remove", path.string()));
+  return {};
+}
+
+Result<void> sync_directory(const fs::path& path) {
+  const int fd = open_retrying(path.c_str(), O_RDONLY | O_DIRECTORY);
+  if (fd < 0) return fail(system_error(errno, "cannot open directory", path.string()));
+  const int status = ::fsync(fd);
+  const int saved = errno;
+  ::close(fd);
+  if (status != 0) return fail(system_error(saved, "cannot sync directory", path.string()));
+  return {};
+}
+
+namespace {
+fs::path parent_directory(const fs::path& path) {
+  const fs::path parent = path.parent_path();
+  return parent.empty() ? fs::path(".") : parent;
+}
+}  // namespace
+
+Result<void> rename_durably(const fs::path& from, const fs::path& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0) {
+    // File systems without RENAME_NOREPLACE: a plain rename refuses a non-empty directory too.
+    if (errno != EINVAL || fs::exists(to) || ::rename(from.c_str(), to.c_str()) != 0) {
+      return fail(system_error(errno, "cannot rename " + from.string() + " to this", to.string()));
+    }
+  }
+  return sync_directory(parent_directory(to));
+}
+
+Result<void> exchange_paths(const fs::path& a, const fs::path& b) {
+  if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) != 0) {
+    return fail(system_error(errno, "cannot exchange with " + a.string(), b.string()));
+  }
+  return sync_directory(parent_directory(b));
+}
+
+Result<DirectoryLock> DirectoryLock::acquire(const fs::path& directory) {
+  const int fd = open_retrying(directory.c_str(), O_RDONLY | O_DIRECTORY);
+  if (fd < 0) return fail(system_error(errno, "cannot open directory", directory.string()));
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    const int saved = errno;
+    ::close(fd);
+    if (saved == EWOULDBLOCK) {
+      return fail(Error{ErrorCode::already_exists, "another process is writing here",
+                        directory.string(), {}, {}});
+    }
+    return fail(system_error(saved, "cannot lock", directory.string()));
+  }
+  return DirectoryLock(fd);
+}
+
+DirectoryLock::~DirectoryLock() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+}  // namespace df11

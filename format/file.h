@@ -1,0 +1,97 @@
+// Files and directories: owned descriptors, exact positioned I/O, durable renames.
+//
+// Reading is pread into caller's buffers, never mmap: a file truncated while it is read must be an
+// error, not a signal. All functions retry EINTR and short transfers.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/bytes.h"
+#include "format/error.h"
+
+namespace df11 {
+
+class File {
+ public:
+  // Opens an existing regular file (symbolic links are followed) for reading.
+  // Errors: not_found, io_error, unsupported when it is no regular file.
+  static Result<File> open_read(const std::filesystem::path& path);
+  // Creates a new file for writing; fails with already_exists if there is one.
+  static Result<File> create(const std::filesystem::path& path);
+
+  File(File&& other) noexcept;
+  File& operator=(File&& other) noexcept;
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File();
+
+  const std::string& path() const { return path_; }
+  // Size when the file was opened.
+  uint64_t size_bytes() const { return size_bytes_; }
+
+  // Fills `buffer` from `offset_bytes`. Error source_changed when the file ends before that.
+  Result<void> read_exact(MutableByteSpan buffer, uint64_t offset_bytes) const;
+  Result<void> write_exact(ByteSpan bytes, uint64_t offset_bytes) const;
+  // Asks the file system for `size_bytes` up front, so that a full disk is found early where the
+  // file system supports it.
+  Result<void> preallocate(uint64_t size_bytes) const;
+  // source_changed when size or modification time are no longer those seen at opening.
+  Result<void> check_unchanged() const;
+  Result<void> sync() const;
+
+ private:
+  File(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  Result<void> remember_stat();
+  int fd_ = -1;
+  std::string path_;
+  uint64_t size_bytes_ = 0;
+  int64_t modified_ns_ = 0;
+};
+
+// The whole file as text. limit_exceeded when it is larger than `max_bytes`.
+Result<std::string> read_text_file(const std::filesystem::path& path, uint64_t max_bytes);
+Result<void> write_text_file(const std::filesystem::path& path, std::string_view text);
+
+struct DirectoryEntry {
+  std::string relative_path;  // '/'-separated, no leading "./"
+  uint64_t size_bytes;
+};
+// All regular files below `directory`, sorted by path; symbolic links to files are followed, links
+// to directories and special files are errors (unsupported). Top-level entries that version control
+// and download tools keep beside the files (".git*", ".cache") are left out.
+Result<std::vector<DirectoryEntry>> list_files(const std::filesystem::path& directory);
+
+// True for the top-level names that list_files leaves out.
+bool is_housekeeping_name(std::string_view top_level_name);
+
+// True when `name` may be joined to a directory without leaving it: relative, no empty, "." or ".."
+// component, no NUL, no backslash.
+bool is_safe_relative_path(std::string_view name);
+
+Result<void> create_directories(const std::filesystem::path& path);
+Result<void> remove_tree(const std::filesystem::path& path);
+Result<void> sync_directory(const std::filesystem::path& path);
+// Renames and makes the rename durable. `to` must not exist.
+Result<void> rename_durably(const std::filesystem::path& from, const std::filesystem::path& to);
+// Exchanges two existing paths on one file system in one step.
+Result<void> exchange_paths(const std::filesystem::path& a, const std::filesystem::path& b);
+
+// A directory held for this process alone while the object lives (flock).
+class DirectoryLock {
+ public:
+  // already_exists when another process holds it.
+  static Result<DirectoryLock> acquire(const std::filesystem::path& directory);
+  DirectoryLock(DirectoryLock&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+  DirectoryLock& operator=(DirectoryLock&&) = delete;
+  ~DirectoryLock();
+
+ private:
+  explicit DirectoryLock(int fd) : fd_(fd) {}
+  int fd_;
+};
+
+}  // namespace df11

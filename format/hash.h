@@ -1,0 +1,56 @@
+// The two hashes of the project and their roles (spec/manifest.md):
+// XXH3-128 tells fast whether tensor bytes are equal; SHA-256 binds files and resists an adversary.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "format/bytes.h"
+#include "format/error.h"
+
+namespace df11 {
+
+// 16 bytes in canonical (big-endian) order, as `xxhsum -H2` prints them.
+struct Xxh128 {
+  std::array<uint8_t, 16> bytes{};
+  std::string hex() const;
+  friend bool operator==(const Xxh128&, const Xxh128&) = default;
+};
+
+struct Sha256 {
+  std::array<uint8_t, 32> bytes{};
+  std::string hex() const;
+  friend bool operator==(const Sha256&, const Sha256&) = default;
+};
+
+class Xxh128Hasher {
+ public:
+  Xxh128Hasher();
+  void update(ByteSpan bytes);
+  Xxh128 digest() const;
+
+ private:
+  struct Delete { void operator()(void* state) const; };
+  std::unique_ptr<void, Delete> state_;
+};
+
+class Sha256Hasher {
+ public:
+  Sha256Hasher();
+  void update(ByteSpan bytes);
+  Sha256 digest();  // once
+
+ private:
+  struct Delete { void operator()(void* context) const; };
+  std::unique_ptr<void, Delete> context_;
+};
+
+Sha256 sha256(ByteSpan bytes);
+
+// Parse lower-case hex of exactly the digest's length; malformed_manifest otherwise.
+Result<Xxh128> parse_xxh128(std::string_view hex);
+Result<Sha256> parse_sha256(std::string_view hex);
+
+}  // namespace df11

@@ -1,0 +1,114 @@
+#include "format/parallel.h"
+
+#include <limits>
+#include <optional>
+
+#include <oneapi/tbb/info.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/parallel_pipeline.h>
+#include <oneapi/tbb/task_arena.h>
+
+namespace df11 {
+
+struct Executor::Arena {
+  explicit Arena(int n) : arena(n) {}
+  mutable tbb::task_arena arena;
+};
+
+namespace {
+
+// Keeps the failure with the lowest index among those that happened.
+class FirstError {
+ public:
+  explicit FirstError(const CancelToken* cancel) : cancel_(cancel) {}
+
+  bool stop() const {
+    return failed_.load(std::memory_order_relaxed) || (cancel_ != nullptr && cancel_->cancelled());
+  }
+  void record(size_t index, Error error) {
+    const std::lock_guard lock(mutex_);
+    if (index < index_) {
+      index_ = index;
+      error_ = std::move(error);
+    }
+    failed_.store(true, std::memory_order_relaxed);
+  }
+  Result<void> take() {
+    if (error_) return fail(std::move(*error_));
+    if (cancel_ != nullptr && cancel_->cancelled()) {
+      return fail(ErrorCode::cancelled, "stopped on request");
+    }
+    return {};
+  }
+
+ private:
+  const CancelToken* cancel_;
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_;
+  size_t index_ = std::numeric_limits<size_t>::max();
+  std::optional<Error> error_;
+};
+
+}  // namespace
+
+Executor::Executor(int n_threads, const CancelToken* cancel)
+    : arena_(std::make_unique<Arena>(n_threads > 0 ? n_threads
+                                                   : tbb::info::default_concurrency())),
+      cancel_(cancel) {}
+
+Executor::~Executor() = default;
+
+int Executor::n_threads() const { return arena_->arena.max_concurrency(); }
+
+Result<void> Executor::for_each(size_t n, const std::function<Result<void>(size_t)>& work) const {
+  FirstError first(cancel_);
+  arena_->arena.execute([&] {
+    tbb::this_task_arena::isolate([&] {
+      tbb::parallel_for(
+          tbb::blocked_range<size_t>(0, n, 1),
+          [&](const tbb::blocked_range<size_t>& range) {
+            for (size_t i = range.begin(); i != range.end(); ++i) {
+              if (first.stop()) return;
+              if (Result<void> done = work(i); !done) first.record(i, std::move(done).error());
+            }
+          },
+          tbb::simple_partitioner());
+    });
+  });
+  return first.take();
+}
+
+Result<void> Executor::for_each_ordered(size_t n, size_t max_in_flight,
+                                        const std::function<Result<void>(size_t)>& work,
+                                        const std::function<Result<void>(size_t)>& finish) const {
+  FirstError first(cancel_);
+  size_t next = 0;
+  const auto run = [&](const std::function<Result<void>(size_t)>& step, size_t i) {
+    if (first.stop()) return;
+    if (Result<void> done = step(i); !done) first.record(i, std::move(done).error());
+  };
+  arena_->arena.execute([&] {
+    tbb::this_task_arena::isolate([&] {
+      tbb::parallel_pipeline(
+          max_in_flight,
+          tbb::make_filter<void, size_t>(tbb::filter_mode::serial_in_order,
+                                         [&](tbb::flow_control& control) -> size_t {
+                                           if (next == n || first.stop()) {
+                                             control.stop();
+                                             return 0;
+                                           }
+                                           return next++;
+                                         }) &
+              tbb::make_filter<size_t, size_t>(tbb::filter_mode::parallel,
+                                               [&](size_t i) {
+                                                 run(work, i);
+                                                 return i;
+                                               }) &
+              tbb::make_filter<size_t, void>(tbb::filter_mode::serial_in_order,
+                                             [&](size_t i) { run(finish, i); }));
+    });
+  });
+  return first.take();
+}
+
+}  // namespace df11
