@@ -65,18 +65,20 @@ inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(st
 Error system_error(int errno_value, std::string_view action, std::string_view path);
 
 // DF11_TRY(expr): leave the function with expr's error, if it has one.
-#define DF11_TRY(expr)                                                               \
-  do {                                                                               \
-    if (auto df11_try_result = (expr); !df11_try_result)                             \
-      return ::tl::unexpected<::df11::Error>(std::move(df11_try_result).error());    \
+#define DF11_TRY(expr) DF11_TRY_(expr, DF11_CONCAT_(df11_result_, __COUNTER__))
+#define DF11_TRY_(expr, result)                                                           \
+  do {                                                                                    \
+    if (auto result = (expr); !result) {                                                  \
+      return ::tl::unexpected<::df11::Error>(std::move(result).error());                  \
+    }                                                                                     \
   } while (false)
 
 // DF11_ASSIGN(decl, expr): the same, and bind the value to decl otherwise.
-#define DF11_ASSIGN(decl, expr) DF11_ASSIGN_(decl, expr, DF11_CONCAT_(df11_result_, __LINE__))
-#define DF11_ASSIGN_(decl, expr, temporary)                                          \
-  auto temporary = (expr);                                                           \
-  if (!temporary) return ::tl::unexpected<::df11::Error>(std::move(temporary).error()); \
-  decl = std::move(*temporary)
+#define DF11_ASSIGN(decl, expr) DF11_ASSIGN_(decl, expr, DF11_CONCAT_(df11_result_, __COUNTER__))
+#define DF11_ASSIGN_(decl, expr, result)                                                  \
+  auto result = (expr);                                                                   \
+  if (!result) return ::tl::unexpected<::df11::Error>(std::move(result).error());         \
+  decl = std::move(*result)
 #define DF11_CONCAT_(a, b) DF11_CONCAT2_(a, b)
 #define DF11_CONCAT2_(a, b) a##b
 

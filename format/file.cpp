@@ -214,7 +214,7 @@ Result<std::vector<DirectoryEntry>> list_files(const fs::path& directory) {
   return entries;
 }
 
-Result<void> create_directories(const fs::path& path) {
+Result<void> make_directories(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (error) return fail(system_error(error.value(), "cannot create directory", path.string()));

@@ -72,7 +72,7 @@ bool is_housekeeping_name(std::string_view top_level_name);
 // component, no NUL, no backslash.
 bool is_safe_relative_path(std::string_view name);
 
-Result<void> create_directories(const std::filesystem::path& path);
+Result<void> make_directories(const std::filesystem::path& path);
 Result<void> remove_tree(const std::filesystem::path& path);
 Result<void> sync_directory(const std::filesystem::path& path);
 // Renames and makes the rename durable. `to` must not exist.

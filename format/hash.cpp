@@ -1,44 +1,27 @@
 #include "format/hash.h"
 
+#include <algorithm>
 #include <new>
 
 #include <openssl/evp.h>
 #include <xxhash.h>
 
+#include "format/file.h"
+#include "format/parallel.h"
+#include "format/progress.h"
+
 namespace df11 {
 
 namespace {
 
-template <size_t N>
-std::string to_hex(const std::array<uint8_t, N>& bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * N);
-  for (const uint8_t byte : bytes) {
-    text.push_back(kDigits[byte >> 4]);
-    text.push_back(kDigits[byte & 15]);
-  }
-  return text;
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
-}
-
 template <typename Digest>
 Result<Digest> from_hex(std::string_view hex, const char* name) {
   Digest digest;
-  bool good = hex.size() == 2 * digest.bytes.size();
-  for (size_t i = 0; good && i < digest.bytes.size(); ++i) {
-    const int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
-    good = high >= 0 && low >= 0;
-    digest.bytes[i] = static_cast<uint8_t>(high << 4 | low);
-  }
-  if (!good) {
+  const std::optional<std::string> bytes = hex_decode(hex);
+  if (!bytes || bytes->size() != digest.bytes.size()) {
     return fail(ErrorCode::malformed_manifest, std::string("not a ") + name + " in lower-case hex");
   }
+  std::memcpy(digest.bytes.data(), bytes->data(), bytes->size());
   return digest;
 }
 
@@ -47,8 +30,34 @@ EVP_MD_CTX* evp_context(void* context) { return static_cast<EVP_MD_CTX*>(context
 
 }  // namespace
 
-std::string Xxh128::hex() const { return to_hex(bytes); }
-std::string Sha256::hex() const { return to_hex(bytes); }
+std::string hex_encode(ByteSpan bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const uint8_t byte : bytes) {
+    text.push_back(kDigits[byte >> 4]);
+    text.push_back(kDigits[byte & 15]);
+  }
+  return text;
+}
+
+std::optional<std::string> hex_decode(std::string_view hex) {
+  const auto digit = [](char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+  };
+  if (hex.size() % 2 != 0) return std::nullopt;
+  std::string bytes;
+  bytes.reserve(hex.size() / 2);
+  for (size_t i = 0; i < hex.size(); i += 2) {
+    if (digit(hex[i]) < 0 || digit(hex[i + 1]) < 0) return std::nullopt;
+    bytes += static_cast<char>(digit(hex[i]) << 4 | digit(hex[i + 1]));
+  }
+  return bytes;
+}
+
+std::string Xxh128::hex() const { return hex_encode(bytes); }
+std::string Sha256::hex() const { return hex_encode(bytes); }
 
 void Xxh128Hasher::Delete::operator()(void* state) const { XXH3_freeState(xxh_state(state)); }
 
@@ -90,6 +99,22 @@ Sha256 Sha256Hasher::digest() {
 Sha256 sha256(ByteSpan bytes) {
   Sha256Hasher hasher;
   hasher.update(bytes);
+  return hasher.digest();
+}
+
+Result<Sha256> sha256_of_file(const File& file, uint64_t n_bytes, const Executor& executor,
+                              Progress& progress) {
+  constexpr size_t kChunkBytes = size_t{1} << 20;
+  static thread_local ScratchBuffer<uint8_t> buffer;
+  uint8_t* bytes = buffer.ensure(kChunkBytes);
+  Sha256Hasher hasher;
+  for (uint64_t offset = 0; offset < n_bytes; offset += kChunkBytes) {
+    DF11_TRY(executor.check_cancelled());
+    const MutableByteSpan chunk{bytes, static_cast<size_t>(std::min<uint64_t>(kChunkBytes, n_bytes - offset))};
+    DF11_TRY(file.read_exact(chunk, offset));
+    hasher.update(chunk);
+    progress.add(chunk.size());
+  }
   return hasher.digest();
 }
 

@@ -5,12 +5,18 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "format/bytes.h"
 #include "format/error.h"
 
 namespace df11 {
+
+// Lower-case hex, and back; nothing when `hex` is anything else.
+std::string hex_encode(ByteSpan bytes);
+std::optional<std::string> hex_decode(std::string_view hex);
 
 // 16 bytes in canonical (big-endian) order, as `xxhsum -H2` prints them.
 struct Xxh128 {
@@ -48,6 +54,15 @@ class Sha256Hasher {
 };
 
 Sha256 sha256(ByteSpan bytes);
+
+class Executor;
+class File;
+struct Progress;
+
+// SHA-256 of the first `n_bytes` of `file`, read once in order. `executor` is asked for cancellation
+// only. Errors: I/O errors, cancelled.
+Result<Sha256> sha256_of_file(const File& file, uint64_t n_bytes, const Executor& executor,
+                              Progress& progress);
 
 // Parse lower-case hex of exactly the digest's length; malformed_manifest otherwise.
 Result<Xxh128> parse_xxh128(std::string_view hex);

@@ -53,10 +53,8 @@ class DomBuilder final : public JsonSax {
       parent.push_back(std::move(value));
       return &parent.back();
     }
-    // push_back and not operator[]: the duplicate check is done, a linear search would be O(n^2).
-    auto& object = parent.get_ref<Json::object_t&>();
-    object.Container::emplace_back(key_, std::move(value));
-    return &object.back().second;
+    json_append(parent, key_, std::move(value));
+    return &parent.get_ref<Json::object_t&>().back().second;
   }
 
   bool put(Json&& value) {
@@ -100,6 +98,10 @@ Result<Json> parse_json(std::string_view text) {
 
 std::string json_quote(std::string_view text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void json_append(Json& object, std::string key, Json value) {
+  object.get_ref<Json::object_t&>().Container::emplace_back(std::move(key), std::move(value));
 }
 
 const Json* json_find(const Json& object, std::string_view key) {

@@ -30,6 +30,9 @@ bool parse_json_sax(std::string_view text, JsonSax& sax);
 // `text` as a JSON string literal with quotes, escaped as the reference safetensors writer does.
 std::string json_quote(std::string_view text);
 
+// Adds a member that is known to be new, in constant time (operator[] would search for it).
+void json_append(Json& object, std::string key, Json value);
+
 // Member access that never throws: null when `object` is no object or has no such key.
 const Json* json_find(const Json& object, std::string_view key);
 

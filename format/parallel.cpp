@@ -1,5 +1,6 @@
 #include "format/parallel.h"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 
@@ -60,6 +61,11 @@ Executor::~Executor() = default;
 
 int Executor::n_threads() const { return arena_->arena.max_concurrency(); }
 
+Result<void> Executor::check_cancelled() const {
+  if (cancel_ != nullptr && cancel_->cancelled()) return fail(ErrorCode::cancelled, "stopped on request");
+  return {};
+}
+
 Result<void> Executor::for_each(size_t n, const std::function<Result<void>(size_t)>& work) const {
   FirstError first(cancel_);
   arena_->arena.execute([&] {
@@ -83,6 +89,7 @@ Result<void> Executor::for_each_ordered(size_t n, size_t max_in_flight,
                                         const std::function<Result<void>(size_t)>& finish) const {
   FirstError first(cancel_);
   size_t next = 0;
+  max_in_flight = std::max<size_t>(max_in_flight, 1);
   const auto run = [&](const std::function<Result<void>(size_t)>& step, size_t i) {
     if (first.stop()) return;
     if (Result<void> done = step(i); !done) first.record(i, std::move(done).error());

@@ -32,6 +32,8 @@ class Executor {
   ~Executor();
 
   int n_threads() const;
+  // `cancelled` once the token is set. For loops that for_each does not see into.
+  Result<void> check_cancelled() const;
 
   // Calls work(i) for every i in [0, n), in any order. After a failure no new index is started; of
   // the failures that happened, the one with the lowest index is returned. `cancelled` when the

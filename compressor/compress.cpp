@@ -1,0 +1,253 @@
+#include "compressor/compress.h"
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "compressor/partial_output.h"
+#include "compressor/shard_job.h"
+#include "format/version.h"
+
+namespace df11 {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+ByteSpan as_bytes(const std::string& text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+class Run {
+ public:
+  Run(const Checkpoint& checkpoint, const Plan& plan, const CompressOptions& options,
+      const Executor& executor, Progress& progress)
+      : checkpoint_(checkpoint), options_(options), executor_(executor), progress_(progress) {
+    for (const PlannedShard& shard : plan.shards) jobs_.emplace_back(checkpoint, shard, buffers_);
+    shard_digests_.resize(jobs_.size());
+    source_digests_.resize(checkpoint.shards().shards().size());
+    file_digests_.resize(checkpoint.other_files().size());
+  }
+
+  // `directory` is null in a dry run.
+  Result<CompressSummary> execute(const fs::path* directory) {
+    add_tasks(directory);
+    std::atomic<size_t> next{0};  // tasks start in order, so that reads follow each other on disk
+    DF11_TRY(executor_.for_each(tasks_.size(), [&](size_t) { return tasks_[next++](); }));
+    for (const Shard& shard : checkpoint_.shards().shards()) DF11_TRY(shard.file.check_unchanged());
+    return finish(directory);
+  }
+
+ private:
+  void add_tasks(const fs::path* directory) {
+    std::set<size_t> hashed;
+    uint64_t total_bytes = 0;
+    const auto hash_source = [&](size_t shard) {
+      if (directory == nullptr || !hashed.insert(shard).second) return;
+      total_bytes += checkpoint_.shards().shards()[shard].file.size_bytes();
+      tasks_.push_back([this, shard]() -> Result<void> {
+        const File& file = checkpoint_.shards().shards()[shard].file;
+        DF11_ASSIGN(source_digests_[shard], sha256_of_file(file, file.size_bytes(), executor_, progress_));
+        return {};
+      });
+    };
+    for (size_t i = 0; i < jobs_.size(); ++i) {
+      // Beside the first shard that reads it, so that the two share the page cache.
+      for (const size_t shard : jobs_[i].source_shards()) hash_source(shard);
+      total_bytes += jobs_[i].work_bytes();
+      tasks_.push_back([this, i, directory]() -> Result<void> {
+        DF11_TRY(jobs_[i].count(executor_, progress_));
+        if (directory == nullptr) return {};
+        DF11_ASSIGN(shard_digests_[i], jobs_[i].write(*directory, executor_, progress_));
+        return {};
+      });
+    }
+    for (size_t shard = 0; shard < source_digests_.size(); ++shard) hash_source(shard);
+    for (size_t i = 0; directory != nullptr && i < file_digests_.size(); ++i) {
+      total_bytes += checkpoint_.other_files()[i].size_bytes;
+      tasks_.push_back([this, i, directory] { return copy_file(i, *directory); });
+    }
+    progress_.total_bytes = total_bytes;
+  }
+
+  Result<void> copy_file(size_t i, const fs::path& directory) {
+    const DirectoryEntry& entry = checkpoint_.other_files()[i];
+    const fs::path target = directory / entry.relative_path;
+    DF11_ASSIGN(const File from, File::open_read(checkpoint_.directory() / entry.relative_path));
+    if (from.size_bytes() != entry.size_bytes) {
+      return fail(Error{ErrorCode::source_changed, "the file changed while it was being read", from.path(), {}, {}});
+    }
+    DF11_TRY(make_directories(target.parent_path()));
+    DF11_ASSIGN(const File to, File::create(target));
+    const auto buffer = buffers_.chunks.take();
+    constexpr size_t kChunkBytes = size_t{1} << 20;
+    uint8_t* bytes = buffer->ensure(kChunkBytes);
+    Sha256Hasher hasher;
+    for (uint64_t offset = 0; offset < entry.size_bytes; offset += kChunkBytes) {
+      DF11_TRY(executor_.check_cancelled());
+      const MutableByteSpan chunk{bytes, static_cast<size_t>(std::min<uint64_t>(kChunkBytes, entry.size_bytes - offset))};
+      DF11_TRY(from.read_exact(chunk, offset));
+      hasher.update(chunk);
+      DF11_TRY(to.write_exact(chunk, offset));
+      progress_.add(chunk.size());
+    }
+    DF11_TRY(from.check_unchanged());
+    file_digests_[i] = hasher.digest();
+    return to.sync();
+  }
+
+  // config.json, index and manifest, from what the shards turned out to be.
+  Result<CompressSummary> finish(const fs::path* directory) {
+    CompressSummary summary;
+    Manifest& manifest = summary.manifest;
+    DF11_TRY(describe_source(manifest));
+    uint64_t total_size_bytes = 0;
+    std::map<std::string, std::string> files_of_tensors;
+    for (size_t i = 0; i < jobs_.size(); ++i) {
+      const ShardJob& job = jobs_[i];
+      manifest.files.push_back({job.file_name(), job.header().file_bytes(), shard_digests_[i]});
+      manifest.tensors.insert(manifest.tensors.end(), job.tensors().begin(), job.tensors().end());
+      manifest.groups.insert(manifest.groups.end(), job.groups().begin(), job.groups().end());
+      summary.grouped_weight_bytes += job.grouped_bytes();
+      summary.stored_group_bytes += job.stored_group_bytes();
+      total_size_bytes += job.header().data_bytes();
+      for (const TensorInfo& info : job.header().tensors()) files_of_tensors[info.name] = job.file_name();
+    }
+    for (size_t i = 0; i < file_digests_.size(); ++i) {
+      const DirectoryEntry& entry = checkpoint_.other_files()[i];
+      manifest.files.push_back({entry.relative_path, entry.size_bytes, file_digests_[i]});
+    }
+    DF11_ASSIGN(const std::string config, output_config(manifest));
+    DF11_TRY(add_text_file(directory, std::string(kConfigName), config, manifest));
+    DF11_TRY(add_text_file(directory, output_index_name(), output_index(files_of_tensors, total_size_bytes),
+                           manifest));
+
+    const auto by = [](auto member) {
+      return [member](const auto& a, const auto& b) { return a.*member < b.*member; };
+    };
+    std::sort(manifest.tensors.begin(), manifest.tensors.end(), by(&ManifestTensor::name));
+    std::sort(manifest.groups.begin(), manifest.groups.end(), by(&ManifestGroup::module));
+    std::sort(manifest.files.begin(), manifest.files.end(), by(&ManifestFile::path));
+
+    for (const ManifestTensor& tensor : manifest.tensors) {
+      summary.source_weight_bytes += *tensor_bytes(tensor.dtype, tensor.shape);
+    }
+    for (const ManifestFile& file : manifest.source_files) summary.source_bytes += file.size_bytes;
+    for (const ManifestFile& file : manifest.files) summary.artifact_bytes += file.size_bytes;
+    // Last: its presence means that the artifact is complete.
+    const std::string manifest_text = manifest.to_text();
+    summary.artifact_bytes += manifest_text.size();
+    if (directory != nullptr) DF11_TRY(write_text_file(*directory / kManifestName, manifest_text));
+    return summary;
+  }
+
+  // Source files and what restores them: shard headers, index and config; other files are copied.
+  Result<void> describe_source(Manifest& manifest) {
+    manifest.tool_version = kVersion;
+    manifest.settings = {{"granularity", "tensor"},
+                         {"include", joined(options_.plan.include)},
+                         {"exclude", joined(options_.plan.exclude)},
+                         {"omit", joined(options_.omit)}};
+    manifest.omitted_files = checkpoint_.omitted_files();
+    for (size_t i = 0; i < source_digests_.size(); ++i) {
+      const Shard& shard = checkpoint_.shards().shards()[i];
+      manifest.source_files.push_back({shard.name, shard.file.size_bytes(), source_digests_[i]});
+      std::string& head = manifest.restore[shard.name];
+      head.resize(shard.header.data_offset_bytes());
+      DF11_TRY(shard.file.read_exact({reinterpret_cast<uint8_t*>(head.data()), head.size()}, 0));
+    }
+    const auto add_text = [&](const std::string& name, std::string text) {
+      manifest.source_files.push_back({name, text.size(), sha256(as_bytes(text))});
+      manifest.restore[name] = std::move(text);
+    };
+    if (!checkpoint_.index_name().empty()) {
+      DF11_ASSIGN(std::string text, read_text_file(checkpoint_.directory() / checkpoint_.index_name(), kMaxTextBytes));
+      add_text(checkpoint_.index_name(), std::move(text));
+    }
+    if (!checkpoint_.config_text().empty()) add_text(std::string(kConfigName), checkpoint_.config_text());
+    for (size_t i = 0; i < file_digests_.size(); ++i) {
+      const DirectoryEntry& entry = checkpoint_.other_files()[i];
+      manifest.source_files.push_back({entry.relative_path, entry.size_bytes, file_digests_[i]});
+    }
+    std::sort(manifest.source_files.begin(), manifest.source_files.end(),
+              [](const ManifestFile& a, const ManifestFile& b) { return a.path < b.path; });
+    return {};
+  }
+
+  Result<std::string> output_config(const Manifest& manifest) const {
+    std::set<std::string> group_modules, other_modules;
+    for (const ManifestTensor& tensor : manifest.tensors) {
+      constexpr std::string_view kWeight = ".weight";
+      if (!tensor.group.empty()) group_modules.insert(tensor.group);
+      else if (tensor.name.ends_with(kWeight)) {
+        other_modules.insert(tensor.name.substr(0, tensor.name.size() - kWeight.size()));
+      }
+    }
+    const Df11Config entry{std::string(kDf11LayoutVersion),
+                           patterns_for({group_modules.begin(), group_modules.end()},
+                                        {other_modules.begin(), other_modules.end()})};
+    return splice_df11_config(checkpoint_.config_text(), entry.to_json_text());
+  }
+
+  std::string output_index_name() const {
+    if (!checkpoint_.index_name().empty()) return checkpoint_.index_name();
+    const std::string& name = checkpoint_.shards().shards().front().name;
+    return name.substr(0, name.size() - kSafetensorsSuffix.size()) + std::string(kIndexSuffix);
+  }
+
+  static std::string output_index(const std::map<std::string, std::string>& files_of_tensors,
+                                  uint64_t total_size_bytes) {
+    Json weight_map = Json::object();
+    for (const auto& [tensor, file] : files_of_tensors) json_append(weight_map, tensor, file);
+    const Json index = {{"metadata", {{"total_size", total_size_bytes}}}, {"weight_map", std::move(weight_map)}};
+    return index.dump(2) + "\n";
+  }
+
+  static Result<void> add_text_file(const fs::path* directory, std::string name, const std::string& text,
+                                    Manifest& manifest) {
+    if (directory != nullptr) DF11_TRY(write_text_file(*directory / name, text));
+    manifest.files.push_back({std::move(name), text.size(), sha256(as_bytes(text))});
+    return {};
+  }
+
+  static std::string joined(const std::vector<std::string>& patterns) {
+    std::string text;
+    for (const std::string& pattern : patterns) text += (text.empty() ? "" : " ") + pattern;
+    return text;
+  }
+
+  const Checkpoint& checkpoint_;
+  const CompressOptions& options_;
+  const Executor& executor_;
+  Progress& progress_;
+  CompressBuffers buffers_;
+  std::vector<ShardJob> jobs_;
+  std::vector<std::function<Result<void>()>> tasks_;
+  std::vector<Sha256> shard_digests_, source_digests_, file_digests_;
+};
+
+}  // namespace
+
+Result<CompressSummary> compress(const fs::path& source, const fs::path& output,
+                                 const CompressOptions& options, const Executor& executor,
+                                 Progress& progress) {
+  DF11_TRY(check_output(source, output, options.force || options.dry_run));
+  DF11_ASSIGN(const Checkpoint checkpoint, Checkpoint::open(source, options.omit));
+  for (const DirectoryEntry& entry : checkpoint.other_files()) {
+    if (entry.relative_path == kManifestName) {
+      return fail(Error{ErrorCode::unsupported, "the source has a file of the manifest's name: leave it out with --omit",
+                        (source / kManifestName).string(), {}, {}});
+    }
+  }
+  DF11_ASSIGN(const Plan plan, make_plan(checkpoint, options.plan));
+  if (options.dry_run) return Run(checkpoint, plan, options, executor, progress).execute(nullptr);
+  DF11_ASSIGN(PartialOutput partial, PartialOutput::create(output));
+  DF11_ASSIGN(CompressSummary summary,
+              Run(checkpoint, plan, options, executor, progress).execute(&partial.path()));
+  DF11_TRY(partial.publish());
+  return summary;
+}
+
+}  // namespace df11

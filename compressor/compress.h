@@ -1,0 +1,43 @@
+// Compression of a whole checkpoint directory.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "compressor/plan.h"
+#include "format/error.h"
+#include "format/manifest.h"
+#include "format/parallel.h"
+#include "format/progress.h"
+
+namespace df11 {
+
+struct CompressOptions {
+  PlanOptions plan;
+  std::vector<std::string> omit;  // globs on source files to leave out
+  bool dry_run = false;           // count and plan, write nothing
+  bool force = false;             // replace an existing DF11 artifact at the output path
+};
+
+struct CompressSummary {
+  uint64_t source_weight_bytes = 0;    // all tensors of the source
+  uint64_t grouped_weight_bytes = 0;   // of those, the ones in groups
+  uint64_t stored_group_bytes = 0;     // what the groups take
+  uint64_t source_bytes = 0;           // all files of the source
+  uint64_t artifact_bytes = 0;         // all files of the artifact; exact in a dry run too
+  Manifest manifest;                   // hashes are zero in a dry run
+};
+
+// Compresses the checkpoint at `source` into the new directory `output`.
+//
+// The output appears complete or not at all: it is written to "<output>.df11-partial", synced, and
+// renamed. The bytes written depend on the source and the options only.
+// Errors: those of Checkpoint::open and make_plan; already_exists; invalid_argument when one
+// directory lies in the other; source_changed; I/O errors; cancelled. `source` is never modified.
+Result<CompressSummary> compress(const std::filesystem::path& source,
+                                 const std::filesystem::path& output, const CompressOptions& options,
+                                 const Executor& executor, Progress& progress);
+
+}  // namespace df11

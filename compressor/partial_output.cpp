@@ -1,0 +1,92 @@
+#include "compressor/partial_output.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "format/checkpoint.h"
+#include "format/manifest.h"
+
+namespace df11 {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool lies_within(const fs::path& inner, const fs::path& outer) {
+  const auto [outer_end, inner_at] =
+      std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end());
+  return outer_end == outer.end();
+}
+
+// Whether `directory` is an artifact that --force may replace.
+bool is_artifact(const fs::path& directory) {
+  if (fs::exists(directory / kManifestName)) return true;
+  const Result<std::string> text = read_text_file(directory / kConfigName, kMaxTextBytes);
+  if (!text) return false;
+  const Result<Json> config = parse_json(*text);
+  return config && json_find(*config, kDf11ConfigKey) != nullptr;
+}
+
+}  // namespace
+
+Result<void> check_output(const fs::path& source, const fs::path& output, bool force) {
+  std::error_code error;
+  const fs::path real_source = fs::weakly_canonical(source, error);
+  const fs::path real_output = fs::weakly_canonical(output, error);
+  const auto refuse = [&](ErrorCode code, std::string message) {
+    return fail(Error{code, std::move(message), output.string(), {}, {}});
+  };
+  if (lies_within(real_output, real_source) || lies_within(real_source, real_output)) {
+    return refuse(ErrorCode::invalid_argument, "output and source directory must not contain each other");
+  }
+  if (!fs::exists(fs::symlink_status(output))) return {};
+  if (!force) return refuse(ErrorCode::already_exists, "the output exists; --force replaces an artifact");
+  if (!fs::is_directory(fs::symlink_status(output)) || !is_artifact(output)) {
+    return refuse(ErrorCode::already_exists, "--force replaces DF11 artifacts only, and this is none");
+  }
+  return {};
+}
+
+Result<PartialOutput> PartialOutput::create(const fs::path& output) {
+  fs::path target = output;
+  if (!target.has_filename()) target = target.parent_path();  // "out/" and "out" are one directory
+  fs::path path = target;
+  path += kPartialSuffix;
+  DF11_TRY(make_directories(path));
+  DF11_ASSIGN(DirectoryLock lock, DirectoryLock::acquire(path));
+  PartialOutput partial(std::move(path), std::move(target), std::move(lock));
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(partial.path_, error)) {
+    DF11_TRY(remove_tree(entry.path()));
+  }
+  if (error) return fail(system_error(error.value(), "cannot list", partial.path_.string()));
+  return partial;
+}
+
+PartialOutput::PartialOutput(fs::path path, fs::path target, DirectoryLock lock)
+    : path_(std::move(path)), target_(std::move(target)), lock_(std::move(lock)) {}
+
+PartialOutput::PartialOutput(PartialOutput&& other) noexcept
+    : path_(std::exchange(other.path_, {})),
+      target_(std::move(other.target_)),
+      lock_(std::move(other.lock_)) {}
+
+PartialOutput::~PartialOutput() {
+  if (!path_.empty()) (void)remove_tree(path_);
+}
+
+Result<void> PartialOutput::publish() {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path_, error)) {
+    if (entry.is_directory()) DF11_TRY(sync_directory(entry.path()));
+  }
+  if (error) return fail(system_error(error.value(), "cannot list", path_.string()));
+  DF11_TRY(sync_directory(path_));
+  // What is exchanged for the new output is an artifact (check_output); the destructor removes it.
+  if (fs::exists(target_)) return exchange_paths(path_, target_);
+  DF11_TRY(rename_durably(path_, target_));
+  path_.clear();
+  return {};
+}
+
+}  // namespace df11

@@ -1,0 +1,41 @@
+// The output directory while it is being written: complete or not at all.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "format/error.h"
+#include "format/file.h"
+
+namespace df11 {
+
+inline constexpr std::string_view kPartialSuffix = ".df11-partial";
+
+// Errors: invalid_argument when one directory lies in the other; already_exists when `output` exists
+// and `force` is false or it is no DF11 artifact.
+Result<void> check_output(const std::filesystem::path& source, const std::filesystem::path& output,
+                          bool force);
+
+// "<output>.df11-partial", locked against other runs and emptied of what an interrupted run left.
+// Removed again by the destructor unless it was published.
+class PartialOutput {
+ public:
+  // Errors: already_exists when another run holds it; I/O errors.
+  static Result<PartialOutput> create(const std::filesystem::path& output);
+  PartialOutput(PartialOutput&& other) noexcept;
+  PartialOutput& operator=(PartialOutput&&) = delete;
+  ~PartialOutput();
+
+  const std::filesystem::path& path() const { return path_; }
+
+  // Syncs the directories and gives the output its name, in exchange for what has it now.
+  Result<void> publish();
+
+ private:
+  PartialOutput(std::filesystem::path path, std::filesystem::path target, DirectoryLock lock);
+
+  std::filesystem::path path_, target_;
+  DirectoryLock lock_;
+};
+
+}  // namespace df11

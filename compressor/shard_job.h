@@ -1,0 +1,98 @@
+// Counting and writing of one output shard.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compressor/group_encoder.h"
+#include "compressor/plan.h"
+#include "format/hash.h"
+#include "format/manifest.h"
+#include "format/parallel.h"
+#include "format/progress.h"
+
+namespace df11 {
+
+// Weights a slice: its words, halves and codes stay within a core's L2 cache.
+inline constexpr size_t kSliceElements = size_t{512} << 10;
+
+// Large buffers, shared by all shards of a run.
+struct CompressBuffers {
+  Pool<ScratchBuffer<uint8_t>> chunks;
+  Pool<GroupEncoder::Scratch> encoders;
+};
+
+class ShardJob {
+ public:
+  ShardJob(const Checkpoint& checkpoint, const PlannedShard& plan, CompressBuffers& buffers)
+      : checkpoint_(checkpoint), plan_(plan), buffers_(buffers) {}
+
+  // Pass 1: reads the groups' weights, hashes them and builds the codebooks. Groups that cannot or
+  // need not be coded become verbatim. Afterwards header() is exact.
+  Result<void> count(const Executor& executor, Progress& progress);
+
+  // Pass 2: writes the shard to `directory`, synced, and returns its SHA-256.
+  Result<Sha256> write(const std::filesystem::path& directory, const Executor& executor,
+                       Progress& progress);
+
+  const SafetensorsHeader& header() const { return header_; }
+  const std::string& file_name() const { return plan_.file_name; }
+  // Indices of the source's shards that the passes read.
+  std::set<size_t> source_shards() const;
+  // Source bytes the two passes read, as reported to Progress.
+  uint64_t work_bytes() const;
+
+  // What became of each tensor and group; hashes are zero until the passes have filled them in.
+  const std::vector<ManifestTensor>& tensors() const { return tensors_; }
+  const std::vector<ManifestGroup>& groups() const { return groups_; }
+  // Weight bytes in groups, and bytes those groups take.
+  uint64_t grouped_bytes() const { return grouped_bytes_; }
+  uint64_t stored_group_bytes() const { return stored_group_bytes_; }
+
+ private:
+  // A run of whole elements of one tensor.
+  struct Slice {
+    const TensorLocation* tensor;
+    uint64_t offset_bytes;
+    size_t size_bytes;
+  };
+  // A group that will be coded; lives until it is written.
+  struct CodedGroup {
+    const PlannedGroup* plan;
+    std::vector<Slice> slices;
+    std::optional<GroupPlan> code;
+  };
+  struct VerbatimCopy {
+    const TensorLocation* tensor;
+    size_t manifest_index;  // into tensors_
+    bool hashed;            // pass 1 has hashed it
+  };
+
+  static std::vector<Slice> slices_of(const TensorLocation& tensor);
+  Result<void> count_group(const PlannedGroup& group, const Executor& executor, Progress& progress);
+  void keep_verbatim(const PlannedGroup& group, const std::vector<Xxh128>& hashes, const std::string& reason);
+  void lay_out();
+  Result<void> write_group(const CodedGroup& group, const File& file, const Executor& executor,
+                           Progress& progress);
+  Result<void> copy_verbatim(const VerbatimCopy& copy, const File& file, const Executor& executor,
+                             Progress& progress);
+  ManifestTensor manifest_tensor(const TensorLocation& tensor) const;
+  uint64_t offset_of(const std::string& tensor) const;
+
+  const Checkpoint& checkpoint_;
+  const PlannedShard& plan_;
+  CompressBuffers& buffers_;
+  std::vector<CodedGroup> coded_;
+  std::vector<VerbatimCopy> verbatim_;
+  SafetensorsHeader header_;
+  std::vector<ManifestTensor> tensors_;
+  std::vector<ManifestGroup> groups_;
+  uint64_t grouped_bytes_ = 0;
+  uint64_t stored_group_bytes_ = 0;
+};
+
+}  // namespace df11

@@ -1,0 +1,114 @@
+#include "format/checkpoint.h"
+
+#include <algorithm>
+#include <set>
+
+#include "format/df11_layout.h"
+#include "format/pattern.h"
+
+namespace df11 {
+
+namespace {
+
+bool is_top_level(const std::string& path) { return path.find('/') == path.npos; }
+
+// Names go into JSON files: json_quote replaces what is not UTF-8.
+bool is_utf8(const std::string& text) {
+  const Result<Json> round_trip = parse_json(json_quote(text));
+  return round_trip && round_trip->get_ref<const std::string&>() == text;
+}
+
+}  // namespace
+
+bool looks_like_df11(const Json& config, const ShardSet& shards) {
+  if (json_find(config, kDf11ConfigKey) != nullptr) return true;
+  return std::any_of(shards.tensors().begin(), shards.tensors().end(), [](const auto& named) {
+    return named.first.ends_with("." + std::string(kEncodedExponentName));
+  });
+}
+
+Result<Checkpoint> Checkpoint::open(const std::filesystem::path& directory,
+                                    const std::vector<std::string>& omit) {
+  const auto refuse = [&](ErrorCode code, std::string message) {
+    return fail(Error{code, std::move(message), directory.string(), {}, {}});
+  };
+  std::error_code status_error;
+  if (!std::filesystem::is_directory(directory, status_error)) {
+    return refuse(ErrorCode::not_found, "no such directory");
+  }
+  Checkpoint checkpoint;
+  checkpoint.directory_ = directory;
+
+  DF11_ASSIGN(const std::vector<DirectoryEntry> entries, list_files(directory));
+  std::vector<std::string> indexes, safetensors;
+  for (const DirectoryEntry& entry : entries) {
+    const std::string& path = entry.relative_path;
+    if (any_glob_match(omit, path)) {
+      checkpoint.omitted_files_.push_back(path);
+    } else if (!is_utf8(path)) {
+      return refuse(ErrorCode::unsupported, "a file name is not UTF-8: " + path);
+    } else if (is_top_level(path) && path.ends_with(kIndexSuffix)) {
+      indexes.push_back(path);
+    } else if (is_top_level(path) && path.ends_with(kSafetensorsSuffix)) {
+      safetensors.push_back(path);
+    } else if (path == kConfigName) {
+      DF11_ASSIGN(checkpoint.config_text_, read_text_file(directory / path, kMaxTextBytes));
+    } else {
+      checkpoint.other_files_.push_back(entry);
+    }
+  }
+
+  if (!checkpoint.config_text_.empty()) {
+    Result<Json> config = parse_json(checkpoint.config_text_);
+    if (!config) return fail(std::move(config).error().in_file((directory / kConfigName).string()));
+    if (!config->is_object()) return refuse(ErrorCode::malformed_config, "config.json is no object");
+    checkpoint.config_ = std::move(*config);
+  }
+  if (indexes.size() > 1) {
+    return refuse(ErrorCode::unsupported, "two indexes, " + indexes[0] + " and " + indexes[1] +
+                                              ": leave one out with --omit");
+  }
+  if (safetensors.empty() && indexes.empty()) {
+    return refuse(ErrorCode::unsupported, "no .safetensors file here");
+  }
+
+  if (indexes.empty()) {
+    if (safetensors.size() > 1) {
+      return refuse(ErrorCode::malformed_index,
+                    std::to_string(safetensors.size()) + " .safetensors files (" + safetensors[0] + ", " +
+                        safetensors[1] + ", ...) but no " + std::string(kIndexSuffix) +
+                        ": leave out what does not belong with --omit");
+    }
+    DF11_ASSIGN(checkpoint.shards_, ShardSet::open(directory, safetensors));
+  } else {
+    checkpoint.index_name_ = indexes[0];
+    const std::string index_path = (directory / indexes[0]).string();
+    DF11_ASSIGN(const std::string text, read_text_file(index_path, kMaxTextBytes));
+    Result<ShardIndex> index = ShardIndex::parse(text);
+    if (!index) return fail(std::move(index).error().in_file(index_path));
+    std::set<std::string> names;
+    for (const auto& [tensor, file] : index->weight_map) names.insert(file);
+    for (const std::string& name : names) {
+      if (std::find(safetensors.begin(), safetensors.end(), name) == safetensors.end()) {
+        return fail(Error{ErrorCode::malformed_index, "it names " + name + ", which is not here",
+                          index_path, {}, {}});
+      }
+    }
+    for (const std::string& name : safetensors) {
+      if (!names.contains(name)) {
+        return refuse(ErrorCode::malformed_index,
+                      name + " is not in the index; upstream's loader would read it: leave it out with --omit");
+      }
+    }
+    DF11_ASSIGN(checkpoint.shards_, ShardSet::open(directory, {names.begin(), names.end()}));
+    if (Result<void> agrees = index->check_agrees(checkpoint.shards_); !agrees) {
+      return fail(std::move(agrees).error().in_file(index_path));
+    }
+  }
+  if (looks_like_df11(checkpoint.config_, checkpoint.shards_)) {
+    return refuse(ErrorCode::unsupported, "this is a DF11 artifact already");
+  }
+  return checkpoint;
+}
+
+}  // namespace df11

@@ -1,0 +1,30 @@
+#include "format/zstd.h"
+
+#include <new>
+
+#include <zstd.h>
+
+namespace df11 {
+
+namespace {
+constexpr int kLevel = 19;  // headers are small, and written once
+}
+
+std::string zstd_compress(std::string_view bytes) {
+  std::string frame(ZSTD_compressBound(bytes.size()), '\0');
+  const size_t n = ZSTD_compress(frame.data(), frame.size(), bytes.data(), bytes.size(), kLevel);
+  if (ZSTD_isError(n)) throw std::bad_alloc();  // with a bound-sized buffer only memory can fail
+  frame.resize(n);
+  return frame;
+}
+
+Result<std::string> zstd_decompress(std::string_view frame, uint64_t n_bytes) {
+  std::string bytes(n_bytes, '\0');
+  const size_t n = ZSTD_decompress(bytes.data(), bytes.size(), frame.data(), frame.size());
+  if (ZSTD_isError(n) || n != n_bytes) {
+    return fail(ErrorCode::malformed_manifest, "a zstd record is damaged");
+  }
+  return bytes;
+}
+
+}  // namespace df11
