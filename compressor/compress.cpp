@@ -233,7 +233,7 @@ class Run {
 Result<CompressSummary> compress(const fs::path& source, const fs::path& output,
                                  const CompressOptions& options, const Executor& executor,
                                  Progress& progress) {
-  DF11_TRY(check_output(source, output, options.force || options.dry_run));
+  if (!options.dry_run) DF11_TRY(check_output(source, output, options.force));
   DF11_ASSIGN(const Checkpoint checkpoint, Checkpoint::open(source, options.omit));
   for (const DirectoryEntry& entry : checkpoint.other_files()) {
     if (entry.relative_path == kManifestName) {

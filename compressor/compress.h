@@ -17,7 +17,7 @@ namespace df11 {
 struct CompressOptions {
   PlanOptions plan;
   std::vector<std::string> omit;  // globs on source files to leave out
-  bool dry_run = false;           // count and plan, write nothing
+  bool dry_run = false;           // count and plan, write nothing; `output` is not looked at
   bool force = false;             // replace an existing DF11 artifact at the output path
 };
 

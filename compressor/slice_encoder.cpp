@@ -42,13 +42,12 @@ class CodeWriter {
     }
     filled_ -= kWindowBits;
     // What pending_ holds above its valid bits leaves at the top, here or in a later word.
-    const uint64_t shifted = length_bits == filled_ ? 0 : pending_ << (length_bits - filled_);
-    store_be64(word_, shifted | bits >> filled_);
+    const uint32_t to_boundary = length_bits - filled_;  // 1 to 64
+    store_be64(word_, pending_ << 1 << (to_boundary - 1) | bits >> filled_);
     pending_ = bits;
     word_ += kWindowBytes;
     ++window_;
     // Every window holds a code's first bit: the first end past the boundary is the next gap.
-    const uint32_t to_boundary = length_bits - filled_;
     const uint32_t n_before = (ends[0] < to_boundary) + (ends[1] < to_boundary) + (ends[2] < to_boundary);
     *gap_++ = static_cast<uint8_t>(ends[n_before] - to_boundary);
     if (window_ % kWindowsPerBlock == 0) {

@@ -26,6 +26,15 @@ bool glob_match(const std::string& pattern, const std::string& text) {
   return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
 }
 
+std::string escape_glob(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '*' || c == '?' || c == '[' || c == '\\') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
 bool any_glob_match(const std::vector<std::string>& patterns, const std::string& text) {
   return std::any_of(patterns.begin(), patterns.end(),
                      [&](const std::string& pattern) { return glob_match(pattern, text); });

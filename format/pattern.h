@@ -12,6 +12,8 @@ namespace df11 {
 
 // fnmatch(3) without special treatment of '/' or leading dots: '*' matches any run of characters.
 bool glob_match(const std::string& pattern, const std::string& text);
+// A glob that matches `text` alone.
+std::string escape_glob(std::string_view text);
 bool any_glob_match(const std::vector<std::string>& patterns, const std::string& text);
 
 // A Python `re` pattern, matched as re.fullmatch does, through PCRE2 with match limits.

@@ -1,0 +1,142 @@
+#include "tools/cli/app.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+
+#include "format/version.h"
+
+namespace df11::cli {
+
+namespace {
+
+CancelToken cancel_token;
+volatile std::sig_atomic_t caught_signal = 0;
+static_assert(std::atomic<bool>::is_always_lock_free);  // cancel() runs in a signal handler
+
+void on_signal(int signal) {
+  caught_signal = signal;
+  cancel_token.cancel();
+  std::signal(signal, SIG_DFL);  // a second one ends the program at once
+}
+
+}  // namespace
+
+std::optional<int> parse(CLI::App& app, int argc, char** argv) {
+  app.set_version_flag("--version", std::string(kVersion));
+  app.get_formatter()->column_width(34);
+  try {
+    app.parse(argc, argv);
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error, std::cout, std::cerr) == 0 ? kExitGood : kExitFailed;
+  }
+}
+
+const CancelToken& cancel_on_signals() {
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+  return cancel_token;
+}
+
+int report_error(std::string_view program, const Error& error) {
+  if (error.code == ErrorCode::cancelled && caught_signal != 0) {
+    std::cerr << program << ": stopped by signal " << caught_signal << "; nothing was left behind\n";
+    return 128 + caught_signal;
+  }
+  std::cerr << program << ": error: " << error.describe() << "\n";
+  return kExitFailed;
+}
+
+ProgressLine::ProgressLine(const Progress& progress, bool quiet) : progress_(progress) {
+  if (quiet || ::isatty(STDERR_FILENO) == 0) return;
+  thread_ = std::jthread([this](std::stop_token stop) { run(std::move(stop)); });
+}
+
+ProgressLine::~ProgressLine() = default;
+
+void ProgressLine::run(std::stop_token stop) {
+  const Stopwatch watch;
+  while (!stop.stop_requested()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    const double done = static_cast<double>(progress_.done_bytes.load());
+    const double total = static_cast<double>(progress_.total_bytes.load());
+    if (total <= 0 || done <= 0) continue;
+    const double seconds = watch.seconds();
+    const double rate = done / seconds;
+    std::string line = "\r\033[K" + format_percent(std::min(done, total), total) + "  " + format_bytes(done) +
+                       " of " + format_bytes(total) + "  " + format_bytes(rate) + "/s  " +
+                       format_seconds(std::max(0.0, total - done) / rate) + " left";
+    std::fputs(line.c_str(), stderr);
+  }
+  std::fputs("\r\033[K", stderr);
+}
+
+std::string format_fixed(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+std::string format_bytes(double n_bytes) {
+  static constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB"};
+  int unit = 0;
+  while (n_bytes >= 999.5 && unit < 4) {
+    n_bytes /= 1000;
+    ++unit;
+  }
+  const int digits = unit == 0 ? 0 : n_bytes < 9.995 ? 2 : n_bytes < 99.95 ? 1 : 0;
+  return format_fixed(n_bytes, digits) + " " + kUnits[unit];
+}
+
+std::string format_count(uint64_t n) {
+  std::string digits = std::to_string(n);
+  for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  return digits;
+}
+
+std::string format_percent(double part, double whole) {
+  return whole <= 0 ? "-" : format_fixed(100 * part / whole, 1) + " %";
+}
+
+std::string format_seconds(double seconds) {
+  if (seconds < 60) return format_fixed(seconds, seconds < 10 ? 2 : 1) + " s";
+  const auto whole = static_cast<uint64_t>(seconds + 0.5);
+  char text[64];
+  if (whole >= 3600) {
+    std::snprintf(text, sizeof text, "%llu:%02llu:%02llu", static_cast<unsigned long long>(whole / 3600),
+                  static_cast<unsigned long long>(whole / 60 % 60), static_cast<unsigned long long>(whole % 60));
+  } else {
+    std::snprintf(text, sizeof text, "%llu:%02llu", static_cast<unsigned long long>(whole / 60),
+                  static_cast<unsigned long long>(whole % 60));
+  }
+  return text;
+}
+
+Table::Table(std::vector<std::string> header, std::vector<bool> right) : right_(std::move(right)) {
+  rows_.push_back(std::move(header));
+}
+
+std::string Table::to_string() const {
+  std::vector<size_t> widths(right_.size(), 0);
+  for (const auto& row : rows_) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows_) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string padding(widths[i] - row[i].size(), ' ');
+      if (i != 0) line += "  ";
+      line += right_[i] ? padding + row[i] : row[i] + padding;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace df11::cli

@@ -1,0 +1,76 @@
+// What every program shares: command line, exit codes, signals, progress, number formats.
+// The one place that includes CLI11.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include <CLI/CLI.hpp>
+
+#include "format/error.h"
+#include "format/parallel.h"
+#include "format/progress.h"
+
+namespace df11::cli {
+
+// Exit codes of all programs (spec/cli.md).
+inline constexpr int kExitGood = 0;      // done, or proven equal
+inline constexpr int kExitNotEqual = 1;  // checked: not equal or corrupt
+inline constexpr int kExitFailed = 2;    // could not do it: usage, I/O, unsupported
+
+// Parses argv into `app`. Returns the exit code when the program should end now (help, version, bad
+// usage), or nothing.
+std::optional<int> parse(CLI::App& app, int argc, char** argv);
+
+// Makes SIGINT and SIGTERM set the token that is returned.
+const CancelToken& cancel_on_signals();
+
+// Prints "program: error: …" on stderr and returns the exit code for `error`; 128 + signal number
+// when a signal caused it.
+int report_error(std::string_view program, const Error& error);
+
+// Shows progress on stderr while it lives, if stderr is a terminal and `quiet` is false.
+class ProgressLine {
+ public:
+  ProgressLine(const Progress& progress, bool quiet);
+  ~ProgressLine();
+
+ private:
+  void run(std::stop_token stop);
+  const Progress& progress_;
+  std::jthread thread_;
+};
+
+class Stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+std::string format_bytes(double n_bytes);        // "1.23 GB", decimal units
+std::string format_count(uint64_t n);            // "1,234,567"
+std::string format_fixed(double value, int digits);
+std::string format_percent(double part, double whole);  // "68.4 %"
+std::string format_seconds(double seconds);      // "0.42 s", "3:07"
+
+// Columns of text, each as wide as its widest cell; numbers right-aligned where `right` says so.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header, std::vector<bool> right);
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  std::string to_string() const;
+
+ private:
+  std::vector<bool> right_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace df11::cli

@@ -1,0 +1,20 @@
+// Rendering of compression results, for df11-compress and df11-inspect.
+#pragma once
+
+#include <string>
+
+#include "compressor/compress.h"
+
+namespace df11::cli {
+
+// Several lines that a person can quote.
+std::string summary_text(const CompressSummary& summary, const std::string& source,
+                         const std::string& output, bool dry_run, double seconds);
+// spec/cli.md, "df11-compress --json".
+std::string summary_json(const CompressSummary& summary, const std::string& source,
+                         const std::string& output, bool dry_run, double seconds);
+
+// "12 norms and biases (not a module's .weight)": how many tensors stay verbatim for each reason.
+std::string verbatim_reasons(const Manifest& manifest);
+
+}  // namespace df11::cli

@@ -1,0 +1,51 @@
+// df11-compress SOURCE OUTPUT: a Hugging Face checkpoint directory in, a DF11 directory out.
+#include <iostream>
+
+#include "compressor/compress.h"
+#include "tools/cli/app.h"
+#include "tools/cli/summary.h"
+
+int main(int argc, char** argv) {
+  using namespace df11;
+  CLI::App app(
+      "Compress the BF16 weights of a Hugging Face checkpoint losslessly to DFloat11.\n"
+      "The output directory appears complete or not at all; the source is never modified.");
+  std::string source, output;
+  CompressOptions options;
+  int n_threads = 0;
+  bool quiet = false, json = false;
+  app.add_option("SOURCE", source, "checkpoint directory: .safetensors, index, config.json")->required();
+  CLI::Option* output_option = app.add_option("OUTPUT", output, "directory to create");
+  app.add_flag("--dry-run", options.dry_run, "print the plan and the exact output size, write nothing");
+  app.add_option("--threads", n_threads, "threads to use (default: all)")->check(CLI::Range(1, 4096));
+  app.add_flag("--force", options.force, "replace OUTPUT if it is a DF11 artifact");
+  app.add_option("--include", options.plan.include,
+                 "tensors to compress even if the rules leave them alone (glob, repeatable)");
+  app.add_option("--exclude", options.plan.exclude, "tensors to keep as they are (glob, repeatable)");
+  app.add_option("--omit", options.omit, "source files to leave out (glob, repeatable)");
+  app.add_flag("--quiet", quiet, "no progress and no summary");
+  app.add_flag("--json", json, "print the summary as JSON");
+  app.footer("Exit codes: 0 done, 2 could not do it, 130/143 stopped by a signal.\n"
+             "Afterwards: df11-verify OUTPUT --source SOURCE");
+  if (const auto exit_code = cli::parse(app, argc, argv)) return *exit_code;
+  if (output_option->count() == 0 && !options.dry_run) {
+    std::cerr << "df11-compress: error: OUTPUT is missing (only --dry-run works without)\n";
+    return cli::kExitFailed;
+  }
+
+  const cli::Stopwatch watch;
+  const Executor executor(n_threads, &cli::cancel_on_signals());
+  Progress progress;
+  Result<CompressSummary> summary = [&] {
+    const cli::ProgressLine line(progress, quiet);
+    return compress(source, output, options, executor, progress);
+  }();
+  if (!summary) return cli::report_error("df11-compress", summary.error());
+  if (json) {
+    std::cout << cli::summary_json(*summary, source, output, options.dry_run, watch.seconds());
+  } else if (!quiet) {
+    std::cout << cli::summary_text(*summary, source, output, options.dry_run, watch.seconds());
+  }
+  std::cout.flush();
+  return std::cout ? cli::kExitGood : cli::kExitFailed;
+}

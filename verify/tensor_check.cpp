@@ -1,0 +1,225 @@
+#include "verify/tensor_check.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <set>
+
+namespace df11 {
+
+namespace {
+
+constexpr size_t kChunkBytes = size_t{1} << 20;
+
+std::string hex_word(uint16_t word) {
+  char text[8];
+  std::snprintf(text, sizeof text, "0x%04x", word);
+  return text;
+}
+
+// "element 17: 0x3f80 in the artifact, 0xbf80 in the source", or the byte for other dtypes.
+std::string describe_difference(Dtype dtype, uint64_t offset_bytes, ByteSpan artifact, ByteSpan source) {
+  const size_t at = static_cast<size_t>(
+      std::mismatch(artifact.begin(), artifact.end(), source.begin()).first - artifact.begin());
+  if (dtype != Dtype::kBF16) return "first difference at byte " + std::to_string(offset_bytes + at);
+  const size_t even = at / 2 * 2;
+  const auto word = [&](ByteSpan bytes) {
+    return hex_word(static_cast<uint16_t>(bytes[even] | bytes[even + 1] << 8));
+  };
+  return "first difference at element " + std::to_string((offset_bytes + even) / 2) + ": " +
+         word(artifact) + " in the artifact, " + word(source) + " in the source";
+}
+
+}  // namespace
+
+bool is_damage(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::malformed_json:
+    case ErrorCode::malformed_safetensors:
+    case ErrorCode::malformed_index:
+    case ErrorCode::malformed_config:
+    case ErrorCode::malformed_group:
+    case ErrorCode::malformed_manifest:
+    case ErrorCode::corrupt_stream:
+    case ErrorCode::limit_exceeded: return true;
+    default: return false;
+  }
+}
+
+Result<void> TensorChecker::absorb(Error error) {
+  if (!is_damage(error)) return fail(std::move(error));
+  findings_.add("group_corrupt", error);
+  return {};
+}
+
+const ExpectedTensor* TensorChecker::expected(const std::string& name) const {
+  const auto found = expected_.find(name);
+  return found == expected_.end() ? nullptr : &found->second;
+}
+
+void TensorChecker::check_tensor_set() {
+  const auto file_of = [&](const TensorLocation& tensor) {
+    return artifact_.shards().shards()[tensor.shard].name;
+  };
+  std::set<std::string> present;
+  const auto see = [&](const std::string& name, const std::string& file) {
+    if (!present.insert(name).second) {
+      findings_.add({"tensor_duplicate", file, name, "stored twice in the artifact"});
+    }
+    const ExpectedTensor* tensor = expected(name);
+    if (tensor == nullptr) findings_.add({"tensor_extra", file, name, "not in the source"});
+    return tensor;
+  };
+  for (const TensorLocation* tensor : artifact_.verbatim()) {
+    const std::string file = file_of(*tensor);
+    const ExpectedTensor* wanted = see(tensor->info.name, file);
+    if (wanted == nullptr) continue;
+    if (wanted->dtype != tensor->info.dtype || wanted->shape != tensor->info.shape) {
+      findings_.add({"tensor_differs", file, tensor->info.name,
+                     std::string(dtype_name(tensor->info.dtype)) + " " + shape_text(tensor->info.shape) +
+                         " in the artifact, " + std::string(dtype_name(wanted->dtype)) + " " +
+                         shape_text(wanted->shape) + " in the source"});
+    }
+  }
+  for (const GroupEntry& group : artifact_.groups()) {
+    for (const std::string& member : group.members) {
+      const std::string file = file_of(*group.encoded_exponent);
+      const ExpectedTensor* wanted = see(member, file);
+      if (wanted != nullptr && wanted->dtype != Dtype::kBF16) {
+        findings_.add({"tensor_differs", file, member,
+                       "coded as BF16 in the artifact, " + std::string(dtype_name(wanted->dtype)) +
+                           " in the source"});
+      }
+    }
+  }
+  for (const auto& [name, tensor] : expected_) {
+    if (!present.contains(name)) findings_.add({"tensor_missing", "", name, "not in the artifact"});
+  }
+}
+
+std::vector<TensorChecker::Piece> TensorChecker::pieces_of_run(const Group& group, uint64_t first_element,
+                                                               std::span<const uint16_t> words) const {
+  std::vector<Piece> pieces;
+  uint64_t member_begin = 0;
+  const uint64_t end_element = first_element + words.size();
+  for (size_t i = 0; i < group.member_elements.size(); ++i) {
+    const uint64_t member_end = member_begin + group.member_elements[i];
+    const uint64_t begin = std::max(member_begin, first_element), end = std::min(member_end, end_element);
+    if (begin < end) {
+      const auto part = words.subspan(begin - first_element, end - begin);
+      pieces.push_back({&group.entry->members[i], expected(group.entry->members[i]),
+                        2 * (begin - member_begin),
+                        {reinterpret_cast<const uint8_t*>(part.data()), part.size_bytes()}});
+    }
+    member_begin = member_end;
+  }
+  return pieces;
+}
+
+Result<void> TensorChecker::compare_with_source(const Piece& piece, Buffers& buffers, const std::string& file) {
+  uint8_t* bytes = buffers.source_bytes.ensure(piece.bytes.size());
+  DF11_TRY(source_->read(*piece.expected->source, piece.offset_bytes, {bytes, piece.bytes.size()}));
+  if (std::memcmp(bytes, piece.bytes.data(), piece.bytes.size()) != 0) {
+    findings_.add({"tensor_differs", file, *piece.tensor,
+                   describe_difference(piece.expected->dtype, piece.offset_bytes, piece.bytes,
+                                       {bytes, piece.bytes.size()})});
+  }
+  return {};
+}
+
+void TensorChecker::finish_hash(OrderedHash& hash, const std::string& file) {
+  if (hash.expected != nullptr) {
+    const Xxh128 digest = hash.hasher.digest();
+    if (digest != hash.expected->xxh3_128) {
+      findings_.add({"tensor_differs", file, *hash.tensor,
+                     "XXH3-128 is " + digest.hex() + ", the manifest has " + hash.expected->xxh3_128.hex()});
+    }
+  }
+  hash = OrderedHash();
+}
+
+void TensorChecker::add_to_hash(OrderedHash& hash, const Piece& piece, const std::string& file) {
+  if (hash.tensor != piece.tensor) {
+    if (hash.tensor != nullptr) finish_hash(hash, file);
+    hash.tensor = piece.tensor;
+    hash.expected = piece.expected;
+  }
+  hash.hasher.update(piece.bytes);
+}
+
+Result<void> TensorChecker::check_group(const GroupEntry& entry) {
+  const std::string& file = artifact_.shards().shards()[entry.encoded_exponent->shard].name;
+  Result<GroupReader> reader = GroupReader::open(artifact_, entry, decoder_);
+  if (!reader) return absorb(std::move(reader).error());
+  const Group& group = reader->group();
+  for (size_t i = 0; i < entry.members.size(); ++i) {
+    const ExpectedTensor* wanted = expected(entry.members[i]);
+    if (wanted == nullptr) continue;
+    const uint64_t n_elements = *shape_elements(wanted->shape);
+    if (n_elements != group.member_elements[i] || wanted->dtype != Dtype::kBF16) {
+      findings_.add({"tensor_differs", file, entry.members[i],
+                     std::to_string(group.member_elements[i]) + " weights in the artifact, " +
+                         std::to_string(n_elements) + " in the source"});
+      return {};
+    }
+  }
+
+  std::vector<std::optional<Pool<Buffers>::Lease>> held(reader->n_runs());
+  std::vector<std::vector<Piece>> pieces(reader->n_runs());
+  OrderedHash hash;
+  const auto decode = [&](size_t i) -> Result<void> {
+    held[i].emplace(buffers_.take());
+    DF11_ASSIGN(const std::span<const uint16_t> words, reader->decode_run(i, (*held[i])->run));
+    pieces[i] = pieces_of_run(group, reader->first_element(i), words);
+    if (source_ != nullptr) {
+      for (const Piece& piece : pieces[i]) {
+        if (piece.expected != nullptr) DF11_TRY(compare_with_source(piece, **held[i], file));
+      }
+    }
+    return {};
+  };
+  const auto hash_and_release = [&](size_t i) -> Result<void> {
+    if (source_ == nullptr) {
+      for (const Piece& piece : pieces[i]) add_to_hash(hash, piece, file);
+    }
+    pieces[i].clear();
+    held[i].reset();
+    progress_.add(2 * (reader->first_element(i + 1) - reader->first_element(i)));
+    return {};
+  };
+  Result<void> done = executor_.for_each_ordered(
+      reader->n_runs(), static_cast<size_t>(executor_.n_threads()) + 1, decode, hash_and_release);
+  if (!done) return absorb(std::move(done).error());
+  if (source_ == nullptr) finish_hash(hash, file);
+  ++n_groups_;
+  n_tensors_ += entry.members.size();
+  weight_bytes_ += 2 * entry.n_elements();
+  return {};
+}
+
+Result<void> TensorChecker::check_verbatim(const TensorLocation& tensor) {
+  const std::string& file = artifact_.shards().shards()[tensor.shard].name;
+  const ExpectedTensor* wanted = expected(tensor.info.name);
+  const uint64_t n_bytes = tensor.info.size_bytes();
+  if (wanted == nullptr || tensor_bytes(wanted->dtype, wanted->shape) != n_bytes) return {};  // a finding already
+  const auto buffers = buffers_.take();
+  OrderedHash hash;
+  hash.tensor = &tensor.info.name;
+  hash.expected = wanted;
+  for (uint64_t offset = 0; offset < n_bytes; offset += kChunkBytes) {
+    DF11_TRY(executor_.check_cancelled());
+    const MutableByteSpan chunk{buffers->artifact_bytes.ensure(kChunkBytes),
+                                static_cast<size_t>(std::min<uint64_t>(kChunkBytes, n_bytes - offset))};
+    DF11_TRY(artifact_.shards().read(tensor, offset, chunk));
+    const Piece piece{&tensor.info.name, wanted, offset, chunk};
+    if (source_ != nullptr) DF11_TRY(compare_with_source(piece, *buffers, file));
+    else add_to_hash(hash, piece, file);
+    progress_.add(chunk.size());
+  }
+  if (source_ == nullptr) finish_hash(hash, file);
+  ++n_tensors_;
+  weight_bytes_ += n_bytes;
+  return {};
+}
+
+}  // namespace df11

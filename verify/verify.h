@@ -1,0 +1,31 @@
+// Proof that an artifact holds exactly its source: every tensor, every byte, every file.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "decoder/decoder.h"
+#include "format/error.h"
+#include "format/parallel.h"
+#include "format/progress.h"
+#include "verify/report.h"
+
+namespace df11 {
+
+struct VerifyOptions {
+  // Compare with this checkpoint, byte for byte; otherwise with the manifest's hashes.
+  std::optional<std::filesystem::path> source;
+  // Globs on files of either directory that are not looked at.
+  std::vector<std::string> ignore;
+};
+
+// Checks the artifact at `directory`.
+//
+// Differences and corruption are findings of the report; an Error means that the check could not be
+// done (a directory that does not exist, no manifest and no source, a failing disk, cancelled).
+Result<VerifyReport> verify(const std::filesystem::path& directory, const VerifyOptions& options,
+                            const Decoder& decoder, const Executor& executor, Progress& progress);
+
+}  // namespace df11
