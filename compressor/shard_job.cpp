@@ -138,7 +138,7 @@ Result<void> ShardJob::count_group(const PlannedGroup& group, const Executor& ex
   }
   grouped_bytes_ += raw_bytes;
   stored_group_bytes_ += stored_bytes;
-  groups_.push_back({group.module, plan_.file_name, code->n_elements(), code->n_code_bytes(),
+  groups_.push_back({group.module, plan_.file_name, code->n_elements(), code->n_code_bytes(), stored_bytes,
                      entropy_bits(histogram), code->codebook().luts.longest_code_bits(),
                      std::string(rule_name(code->codebook().rule))});
   for (size_t i = 0; i < group.members.size(); ++i) {

@@ -89,6 +89,7 @@ Json group_to_json(const ManifestGroup& group) {
           {"file", group.file},
           {"elements", group.n_elements},
           {"code_bytes", group.n_code_bytes},
+          {"stored_bytes", group.stored_bytes},
           {"exponent_entropy_bits", group.entropy_bits},
           {"longest_code_bits", group.longest_code_bits},
           {"code_rule", group.code_rule}};
@@ -100,6 +101,7 @@ Result<ManifestGroup> group_from_json(const Json& entry) {
   DF11_ASSIGN(group.file, json_string(entry, "file"));
   DF11_ASSIGN(group.n_elements, json_uint(entry, "elements"));
   DF11_ASSIGN(group.n_code_bytes, json_uint(entry, "code_bytes"));
+  DF11_ASSIGN(group.stored_bytes, json_uint(entry, "stored_bytes"));
   DF11_ASSIGN(const uint64_t longest, json_uint(entry, "longest_code_bits"));
   group.longest_code_bits = static_cast<int>(longest);
   DF11_ASSIGN(group.code_rule, json_string(entry, "code_rule"));

@@ -42,6 +42,7 @@ struct ManifestGroup {
   std::string file;
   uint64_t n_elements = 0;
   uint64_t n_code_bytes = 0;
+  uint64_t stored_bytes = 0;     // of its six tensors
   double entropy_bits = 0;       // Shannon entropy of the exponents, bits a weight
   int longest_code_bits = 0;
   std::string code_rule;         // how the code was made (spec section 11)
