@@ -11,8 +11,8 @@ namespace df11 {
 
 namespace {
 
-// Symbols in code-tree order (0-branch first), as the construction leaves them: exponents 0..255 and
-// the end-of-stream symbol, which sorts before all of them.
+// Symbols in code-tree order (0-branch first), as the construction leaves them: exponents 0..255
+// and the end-of-stream symbol, which sorts before all of them.
 constexpr int kEndOfStream = -1;
 
 struct CodedSymbol {
@@ -80,8 +80,8 @@ int longest(const CodeTree& tree) {
   return bits;
 }
 
-// Spec section 11.2: while a code is longer than 32 bits, set the k smallest counts to 1, for k = 2,
-// 3, …; of equal counts at the boundary the lower exponents (upstream leaves those to NumPy's
+// Spec section 11.2: while a code is longer than 32 bits, set the k smallest counts to 1, for k =
+// 2, 3, …; of equal counts at the boundary the lower exponents (upstream leaves those to NumPy's
 // argpartition).
 CodeTree huffman_tree_within_32_bits(const Histogram& histogram, CodeRule& rule) {
   CodeTree tree = huffman_tree(histogram);
@@ -150,11 +150,13 @@ CodeTree length_limited_tree(const Histogram& histogram, int limit) {
   return tree;
 }
 
-uint32_t leading_bits(Code code, int n_bits) { return code.bits >> (code.length_bits - n_bits); }
+uint32_t leading_bits(Code code, int n_bits) {
+  return code.bits >> (code.length_bits - n_bits);
+}
 
-// The prefixes of whole bytes under which codes go on, shortest first, then in tree order; the empty
-// one is row 0 (spec section 11.3). Only the deepest prefix of each code is looked at: a shorter one
-// always belongs to some other code too.
+// The prefixes of whole bytes under which codes go on, shortest first, then in tree order; the
+// empty one is row 0 (spec section 11.3). Only the deepest prefix of each code is looked at: a
+// shorter one always belongs to some other code too.
 struct Prefix {
   uint32_t bits;
   int length_bits;
@@ -171,21 +173,22 @@ std::vector<Prefix> lut_prefixes(const CodeTree& tree) {
       prefixes.push_back(prefix);
     }
   }
-  std::stable_sort(prefixes.begin(), prefixes.end(), [](const Prefix& a, const Prefix& b) {
-    return a.length_bits < b.length_bits;
-  });
+  std::stable_sort(prefixes.begin(), prefixes.end(),
+                   [](const Prefix& a, const Prefix& b) { return a.length_bits < b.length_bits; });
   return prefixes;
 }
 
 using LutRow = std::array<std::optional<uint8_t>, kLutRowBytes>;
 
-// The entries of one row that codes define: a code that ends in this row at its first slot, a longer
-// one as a link.
-LutRow defined_entries(const CodeTree& tree, const std::vector<Prefix>& prefixes, Prefix row_prefix) {
+// The entries of one row that codes define: a code that ends in this row at its first slot, a
+// longer one as a link.
+LutRow defined_entries(const CodeTree& tree, const std::vector<Prefix>& prefixes,
+                       Prefix row_prefix) {
   LutRow row;
   for (const auto& [symbol, code] : tree) {
     if (symbol == kEndOfStream || code.length_bits <= row_prefix.length_bits) continue;
-    if (row_prefix.length_bits > 0 && leading_bits(code, row_prefix.length_bits) != row_prefix.bits) {
+    if (row_prefix.length_bits > 0 &&
+        leading_bits(code, row_prefix.length_bits) != row_prefix.bits) {
       continue;
     }
     const int rest_bits = code.length_bits - row_prefix.length_bits;
@@ -203,7 +206,8 @@ LutRow defined_entries(const CodeTree& tree, const std::vector<Prefix>& prefixes
 
 // Spec section 11.3: a slot without an entry repeats the one before it, across the start of a row
 // too. That fills a code's slots, and gives every slot that no code reaches something. Upstream
-// fails when the very first slot is empty (one symbol, say); we start with the first entry there is.
+// fails when the very first slot is empty (one symbol, say); we start with the first entry there
+// is.
 //
 // With `carry_links` false only symbols are repeated, so that no unreached slot starts a chain of
 // links.
@@ -252,11 +256,12 @@ uint64_t Codebook::code_bits(const Histogram& histogram) const {
 }
 
 double entropy_bits(const Histogram& histogram) {
-  const double total = static_cast<double>(
-      std::accumulate(histogram.begin(), histogram.end(), uint64_t{0}));
+  const double total =
+      static_cast<double>(std::accumulate(histogram.begin(), histogram.end(), uint64_t{0}));
   double bits = 0;
   for (const uint64_t count : histogram) {
-    if (count != 0) bits -= static_cast<double>(count) / total * std::log2(static_cast<double>(count) / total);
+    if (count != 0)
+      bits -= static_cast<double>(count) / total * std::log2(static_cast<double>(count) / total);
   }
   return bits;
 }

@@ -20,9 +20,9 @@ struct Code {
 
 // How a code came about; anything but kHuffman is named in reports.
 enum class CodeRule : uint8_t {
-  kHuffman,           // the plain Huffman code
-  kRaisedCounts,      // over 32 bits: the smallest counts set to 1, upstream's rule
-  kLengthLimited,     // over 16 link rows: package-merge under a shorter limit, our rule
+  kHuffman,        // the plain Huffman code
+  kRaisedCounts,   // over 32 bits: the smallest counts set to 1, upstream's rule
+  kLengthLimited,  // over 16 link rows: package-merge under a shorter limit, our rule
 };
 
 // A prefix code for the exponents of one group and its end-of-stream symbol.
@@ -37,8 +37,8 @@ struct Codebook {
 };
 
 // Builds the codebook. The result depends on the counts alone.
-// Errors: invalid_argument when all counts are 0; unsupported when an exponent of 240 or more occurs
-// (it cannot be told from a link).
+// Errors: invalid_argument when all counts are 0; unsupported when an exponent of 240 or more
+// occurs (it cannot be told from a link).
 Result<Codebook> build_codebook(const Histogram& histogram);
 
 // Shannon entropy in bits a symbol; 0 for no symbols.

@@ -49,7 +49,8 @@ class Run {
       total_bytes += checkpoint_.shards().shards()[shard].file.size_bytes();
       tasks_.push_back([this, shard]() -> Result<void> {
         const File& file = checkpoint_.shards().shards()[shard].file;
-        DF11_ASSIGN(source_digests_[shard], sha256_of_file(file, file.size_bytes(), executor_, progress_));
+        DF11_ASSIGN(source_digests_[shard],
+                    sha256_of_file(file, file.size_bytes(), executor_, progress_));
         return {};
       });
     };
@@ -77,7 +78,11 @@ class Run {
     const fs::path target = directory / entry.relative_path;
     DF11_ASSIGN(const File from, File::open_read(checkpoint_.directory() / entry.relative_path));
     if (from.size_bytes() != entry.size_bytes) {
-      return fail(Error{ErrorCode::source_changed, "the file changed while it was being read", from.path(), {}, {}});
+      return fail(Error{ErrorCode::source_changed,
+                        "the file changed while it was being read",
+                        from.path(),
+                        {},
+                        {}});
     }
     DF11_TRY(make_directories(target.parent_path()));
     DF11_ASSIGN(const File to, File::create(target));
@@ -87,7 +92,8 @@ class Run {
     Sha256Hasher hasher;
     for (uint64_t offset = 0; offset < entry.size_bytes; offset += kChunkBytes) {
       DF11_TRY(executor_.check_cancelled());
-      const MutableByteSpan chunk{bytes, static_cast<size_t>(std::min<uint64_t>(kChunkBytes, entry.size_bytes - offset))};
+      const MutableByteSpan chunk{
+          bytes, static_cast<size_t>(std::min<uint64_t>(kChunkBytes, entry.size_bytes - offset))};
       DF11_TRY(from.read_exact(chunk, offset));
       hasher.update(chunk);
       DF11_TRY(to.write_exact(chunk, offset));
@@ -113,7 +119,8 @@ class Run {
       summary.grouped_weight_bytes += job.grouped_bytes();
       summary.stored_group_bytes += job.stored_group_bytes();
       total_size_bytes += job.header().data_bytes();
-      for (const TensorInfo& info : job.header().tensors()) files_of_tensors[info.name] = job.file_name();
+      for (const TensorInfo& info : job.header().tensors())
+        files_of_tensors[info.name] = job.file_name();
     }
     for (size_t i = 0; i < file_digests_.size(); ++i) {
       const DirectoryEntry& entry = checkpoint_.other_files()[i];
@@ -121,8 +128,8 @@ class Run {
     }
     DF11_ASSIGN(const std::string config, output_config(manifest));
     DF11_TRY(add_text_file(directory, std::string(kConfigName), config, manifest));
-    DF11_TRY(add_text_file(directory, output_index_name(), output_index(files_of_tensors, total_size_bytes),
-                           manifest));
+    DF11_TRY(add_text_file(directory, output_index_name(),
+                           output_index(files_of_tensors, total_size_bytes), manifest));
 
     const auto by = [](auto member) {
       return [member](const auto& a, const auto& b) { return a.*member < b.*member; };
@@ -163,10 +170,13 @@ class Run {
       manifest.restore[name] = std::move(text);
     };
     if (!checkpoint_.index_name().empty()) {
-      DF11_ASSIGN(std::string text, read_text_file(checkpoint_.directory() / checkpoint_.index_name(), kMaxTextBytes));
+      DF11_ASSIGN(
+          std::string text,
+          read_text_file(checkpoint_.directory() / checkpoint_.index_name(), kMaxTextBytes));
       add_text(checkpoint_.index_name(), std::move(text));
     }
-    if (!checkpoint_.config_text().empty()) add_text(std::string(kConfigName), checkpoint_.config_text());
+    if (!checkpoint_.config_text().empty())
+      add_text(std::string(kConfigName), checkpoint_.config_text());
     for (size_t i = 0; i < file_digests_.size(); ++i) {
       const DirectoryEntry& entry = checkpoint_.other_files()[i];
       manifest.source_files.push_back({entry.relative_path, entry.size_bytes, file_digests_[i]});
@@ -180,7 +190,8 @@ class Run {
     std::set<std::string> group_modules, other_modules;
     for (const ManifestTensor& tensor : manifest.tensors) {
       constexpr std::string_view kWeight = ".weight";
-      if (!tensor.group.empty()) group_modules.insert(tensor.group);
+      if (!tensor.group.empty())
+        group_modules.insert(tensor.group);
       else if (tensor.name.ends_with(kWeight)) {
         other_modules.insert(tensor.name.substr(0, tensor.name.size() - kWeight.size()));
       }
@@ -201,12 +212,13 @@ class Run {
                                   uint64_t total_size_bytes) {
     Json weight_map = Json::object();
     for (const auto& [tensor, file] : files_of_tensors) json_append(weight_map, tensor, file);
-    const Json index = {{"metadata", {{"total_size", total_size_bytes}}}, {"weight_map", std::move(weight_map)}};
+    const Json index = {{"metadata", {{"total_size", total_size_bytes}}},
+                        {"weight_map", std::move(weight_map)}};
     return index.dump(2) + "\n";
   }
 
-  static Result<void> add_text_file(const fs::path* directory, std::string name, const std::string& text,
-                                    Manifest& manifest) {
+  static Result<void> add_text_file(const fs::path* directory, std::string name,
+                                    const std::string& text, Manifest& manifest) {
     if (directory != nullptr) DF11_TRY(write_text_file(*directory / name, text));
     manifest.files.push_back({std::move(name), text.size(), sha256(as_bytes(text))});
     return {};
@@ -237,8 +249,11 @@ Result<CompressSummary> compress(const fs::path& source, const fs::path& output,
   DF11_ASSIGN(const Checkpoint checkpoint, Checkpoint::open(source, options.omit));
   for (const DirectoryEntry& entry : checkpoint.other_files()) {
     if (entry.relative_path == kManifestName) {
-      return fail(Error{ErrorCode::unsupported, "the source has a file of the manifest's name: leave it out with --omit",
-                        (source / kManifestName).string(), {}, {}});
+      return fail(Error{ErrorCode::unsupported,
+                        "the source has a file of the manifest's name: leave it out with --omit",
+                        (source / kManifestName).string(),
+                        {},
+                        {}});
     }
   }
   DF11_ASSIGN(const Plan plan, make_plan(checkpoint, options.plan));

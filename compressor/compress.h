@@ -22,12 +22,12 @@ struct CompressOptions {
 };
 
 struct CompressSummary {
-  uint64_t source_weight_bytes = 0;    // all tensors of the source
-  uint64_t grouped_weight_bytes = 0;   // of those, the ones in groups
-  uint64_t stored_group_bytes = 0;     // what the groups take
-  uint64_t source_bytes = 0;           // all files of the source
-  uint64_t artifact_bytes = 0;         // all files of the artifact; exact in a dry run too
-  Manifest manifest;                   // hashes are zero in a dry run
+  uint64_t source_weight_bytes = 0;   // all tensors of the source
+  uint64_t grouped_weight_bytes = 0;  // of those, the ones in groups
+  uint64_t stored_group_bytes = 0;    // what the groups take
+  uint64_t source_bytes = 0;          // all files of the source
+  uint64_t artifact_bytes = 0;        // all files of the artifact; exact in a dry run too
+  Manifest manifest;                  // hashes are zero in a dry run
 };
 
 // Compresses the checkpoint at `source` into the new directory `output`.
@@ -37,7 +37,8 @@ struct CompressSummary {
 // Errors: those of Checkpoint::open and make_plan; already_exists; invalid_argument when one
 // directory lies in the other; source_changed; I/O errors; cancelled. `source` is never modified.
 Result<CompressSummary> compress(const std::filesystem::path& source,
-                                 const std::filesystem::path& output, const CompressOptions& options,
-                                 const Executor& executor, Progress& progress);
+                                 const std::filesystem::path& output,
+                                 const CompressOptions& options, const Executor& executor,
+                                 Progress& progress);
 
 }  // namespace df11

@@ -39,8 +39,8 @@ Result<GroupPlan> GroupPlan::make(std::span<const SliceCounts> slices) {
 }
 
 uint64_t GroupPlan::tensor_bytes(size_t n_members) const {
-  return codebook_.luts.bytes().size() + n_code_bytes() + n_elements() + gaps_bytes(n_code_bytes()) +
-         4 * n_output_positions(n_code_bytes()) + 8 * (n_members - 1);
+  return codebook_.luts.bytes().size() + n_code_bytes() + n_elements() +
+         gaps_bytes(n_code_bytes()) + 4 * n_output_positions(n_code_bytes()) + 8 * (n_members - 1);
 }
 
 GroupEncoder::GroupEncoder(const GroupPlan& plan, GroupSink& sink)
@@ -80,17 +80,18 @@ Result<void> GroupEncoder::encode(size_t i, std::span<const uint16_t> words, Scr
   }
   if (last) close_stream(table_, plan_.n_elements(), slice);
 
-  DF11_TRY(sink_.write(GroupStream::kSignMantissa, begin.first_element, {sign_mantissa, words.size()}));
+  DF11_TRY(
+      sink_.write(GroupStream::kSignMantissa, begin.first_element, {sign_mantissa, words.size()}));
   DF11_TRY(write_sharing_ends(GroupStream::kEncodedExponent, shared_code_, begin.first_bit / 8,
                               slice.code, 1, begin.first_bit % 8 != 0,
                               !last && end.first_bit % 8 != 0));
   DF11_TRY(write_sharing_ends(GroupStream::kGaps, shared_gaps_, slice.first_window / 8 * 5,
-                              {slice.gaps.data(), slice.n_gap_bytes}, 5, slice.first_window % 8 != 0,
-                              !last && slice.end_window % 8 != 0));
+                              {slice.gaps.data(), slice.n_gap_bytes}, 5,
+                              slice.first_window % 8 != 0, !last && slice.end_window % 8 != 0));
   if (slice.positions.empty()) return {};
-  return sink_.write(GroupStream::kOutputPositions, 4 * slice.first_block,
-                     {reinterpret_cast<const uint8_t*>(slice.positions.data()),
-                      4 * slice.positions.size()});
+  return sink_.write(
+      GroupStream::kOutputPositions, 4 * slice.first_block,
+      {reinterpret_cast<const uint8_t*>(slice.positions.data()), 4 * slice.positions.size()});
 }
 
 Result<void> GroupEncoder::finish() {
@@ -142,7 +143,8 @@ Result<GroupTensors> encode_group(std::span<const std::span<const uint16_t>> mem
    public:
     explicit MemorySink(GroupTensors& tensors) : tensors_(tensors) {}
     Result<void> write(GroupStream stream, uint64_t offset_bytes, ByteSpan bytes) override {
-      std::copy(bytes.begin(), bytes.end(), of(stream).begin() + static_cast<ptrdiff_t>(offset_bytes));
+      std::copy(bytes.begin(), bytes.end(),
+                of(stream).begin() + static_cast<ptrdiff_t>(offset_bytes));
       return {};
     }
 
@@ -161,9 +163,8 @@ Result<GroupTensors> encode_group(std::span<const std::span<const uint16_t>> mem
   MemorySink sink(tensors);
   GroupEncoder encoder(plan, sink);
   Pool<GroupEncoder::Scratch> scratch;
-  DF11_TRY(executor.for_each(slices.size(), [&](size_t i) {
-    return encoder.encode(i, slices[i], *scratch.take());
-  }));
+  DF11_TRY(executor.for_each(
+      slices.size(), [&](size_t i) { return encoder.encode(i, slices[i], *scratch.take()); }));
   DF11_TRY(encoder.finish());
   return tensors;
 }

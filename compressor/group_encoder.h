@@ -94,7 +94,8 @@ class GroupEncoder {
 
 // All six tensors of a group in memory, as bytes. For tests, benchmarks and small groups.
 struct GroupTensors {
-  std::vector<uint8_t> luts, encoded_exponent, sign_mantissa, output_positions, gaps, split_positions;
+  std::vector<uint8_t> luts, encoded_exponent, sign_mantissa, output_positions, gaps,
+      split_positions;
 };
 // Encodes `members` as one group, cut into slices of at most `slice_elements`.
 Result<GroupTensors> encode_group(std::span<const std::span<const uint16_t>> members,

@@ -37,12 +37,15 @@ Result<void> check_output(const fs::path& source, const fs::path& output, bool f
     return fail(Error{code, std::move(message), output.string(), {}, {}});
   };
   if (lies_within(real_output, real_source) || lies_within(real_source, real_output)) {
-    return refuse(ErrorCode::invalid_argument, "output and source directory must not contain each other");
+    return refuse(ErrorCode::invalid_argument,
+                  "output and source directory must not contain each other");
   }
   if (!fs::exists(fs::symlink_status(output))) return {};
-  if (!force) return refuse(ErrorCode::already_exists, "the output exists; --force replaces an artifact");
+  if (!force)
+    return refuse(ErrorCode::already_exists, "the output exists; --force replaces an artifact");
   if (!fs::is_directory(fs::symlink_status(output)) || !is_artifact(output)) {
-    return refuse(ErrorCode::already_exists, "--force replaces DF11 artifacts only, and this is none");
+    return refuse(ErrorCode::already_exists,
+                  "--force replaces DF11 artifacts only, and this is none");
   }
   return {};
 }

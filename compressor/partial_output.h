@@ -11,8 +11,8 @@ namespace df11 {
 
 inline constexpr std::string_view kPartialSuffix = ".df11-partial";
 
-// Errors: invalid_argument when one directory lies in the other; already_exists when `output` exists
-// and `force` is false or it is no DF11 artifact.
+// Errors: invalid_argument when one directory lies in the other; already_exists when `output`
+// exists and `force` is false or it is no DF11 artifact.
 Result<void> check_output(const std::filesystem::path& source, const std::filesystem::path& output,
                           bool force);
 

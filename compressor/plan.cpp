@@ -16,7 +16,8 @@ constexpr std::string_view kWeightSuffix = ".weight";
 
 // Last name components of modules outside repeated blocks that hold most of the other weights.
 constexpr std::array<std::string_view, 7> kEmbeddingNames = {
-    "embed_tokens", "wte", "tok_embeddings", "word_embeddings", "embed_in", "embeddings", "embedding"};
+    "embed_tokens", "wte",        "tok_embeddings", "word_embeddings",
+    "embed_in",     "embeddings", "embedding"};
 constexpr std::array<std::string_view, 3> kHeadNames = {"lm_head", "output", "embed_out"};
 // Routers: small, and a class of their own in many architectures rather than a Linear.
 constexpr std::array<std::string_view, 3> kRouterNames = {"gate", "router", "shared_expert_gate"};
@@ -32,7 +33,8 @@ std::vector<std::string_view> components(std::string_view name) {
 }
 
 bool is_number(std::string_view part) {
-  return !part.empty() && std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !part.empty() &&
+         std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 template <size_t N>
@@ -71,7 +73,8 @@ class Rules {
       : options_(options), tied_(config_says_tied(checkpoint.config())) {
     bool has_head = false;
     for (const auto& [name, location] : checkpoint.shards().tensors()) {
-      has_head |= name.ends_with(kWeightSuffix) && contains(kHeadNames, components(module_of(name)).back());
+      has_head |=
+          name.ends_with(kWeightSuffix) && contains(kHeadNames, components(module_of(name)).back());
     }
     // A source without a head ties it to the embedding.
     tied_ |= !has_head;
@@ -84,8 +87,11 @@ class Rules {
     if (any_glob_match(options_.exclude, name)) return "excluded by --exclude";
     if (any_glob_match(options_.include, name)) {
       if (impossible.empty()) return std::string();
-      return fail(Error{ErrorCode::invalid_argument, "--include asks for a group, but: " + impossible, {},
-                        name, {}});
+      return fail(Error{ErrorCode::invalid_argument,
+                        "--include asks for a group, but: " + impossible,
+                        {},
+                        name,
+                        {}});
     }
     if (!impossible.empty()) return impossible;
 
@@ -105,9 +111,11 @@ class Rules {
   // What no option can change: the runtime can inject only a 2-D BF16 `weight` (design: only Linear
   // and Embedding modules).
   static std::string reason_impossible(const TensorInfo& info) {
-    if (info.dtype != Dtype::kBF16) return "dtype " + std::string(dtype_name(info.dtype)) + ", not BF16";
+    if (info.dtype != Dtype::kBF16)
+      return "dtype " + std::string(dtype_name(info.dtype)) + ", not BF16";
     if (!info.name.ends_with(kWeightSuffix)) return "not a module's .weight";
-    if (info.shape.size() != 2) return "rank " + std::to_string(info.shape.size()) + ", not a matrix";
+    if (info.shape.size() != 2)
+      return "rank " + std::to_string(info.shape.size()) + ", not a matrix";
     if (info.size_bytes() == 0) return "empty";
     return "";
   }
@@ -133,16 +141,18 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const PlanOptions& options)
   const Rules rules(checkpoint, options);
   // Spec/planning.md: a repeated block has a shard of its own, an embedding or head group too, and
   // everything else is in one shard named like the source's.
-  const std::string rest_name =
-      checkpoint.index_name().empty()
-          ? checkpoint.shards().shards().front().name
-          : checkpoint.index_name().substr(0, checkpoint.index_name().size() - kIndexSuffix.size()) +
-                std::string(kSafetensorsSuffix);
+  const std::string rest_name = checkpoint.index_name().empty()
+                                    ? checkpoint.shards().shards().front().name
+                                    : checkpoint.index_name().substr(
+                                          0, checkpoint.index_name().size() - kIndexSuffix.size()) +
+                                          std::string(kSafetensorsSuffix);
   std::map<std::string, PlannedShard> shards;
   for (const auto& [name, location] : checkpoint.shards().tensors()) {
     DF11_ASSIGN(std::string reason, rules.reason_verbatim(location));
     const std::string block = block_of(name);
-    const std::string owner = !block.empty() ? block : reason.empty() ? std::string(module_of(name)) : "";
+    const std::string owner = !block.empty()   ? block
+                              : reason.empty() ? std::string(module_of(name))
+                                               : "";
     const std::string file_name = owner.empty() ? rest_name : shard_file_name(owner);
     PlannedShard& shard = shards[file_name];
     shard.file_name = file_name;
@@ -174,7 +184,8 @@ PatternDict patterns_for(const std::vector<std::string>& group_modules,
   for (const std::string& module : group_modules) {
     std::string pattern = generalise(module);
     if (too_general.contains(pattern)) pattern = escape_python_pattern(module);
-    if (seen.insert(pattern).second) patterns.emplace_back(std::move(pattern), std::vector<std::string>{});
+    if (seen.insert(pattern).second)
+      patterns.emplace_back(std::move(pattern), std::vector<std::string>{});
   }
   return patterns;
 }

@@ -55,7 +55,8 @@ std::vector<ShardJob::Slice> ShardJob::slices_of(const TensorLocation& tensor) {
   std::vector<Slice> slices;
   const uint64_t n_bytes = tensor.info.size_bytes();
   for (uint64_t offset = 0; offset < n_bytes; offset += kSliceBytes) {
-    slices.push_back({&tensor, offset, static_cast<size_t>(std::min<uint64_t>(kSliceBytes, n_bytes - offset))});
+    slices.push_back(
+        {&tensor, offset, static_cast<size_t>(std::min<uint64_t>(kSliceBytes, n_bytes - offset))});
   }
   return slices;
 }
@@ -79,7 +80,8 @@ void ShardJob::keep_verbatim(const PlannedGroup& group, const std::vector<Xxh128
   }
 }
 
-Result<void> ShardJob::count_group(const PlannedGroup& group, const Executor& executor, Progress& progress) {
+Result<void> ShardJob::count_group(const PlannedGroup& group, const Executor& executor,
+                                   Progress& progress) {
   if (group.n_elements() > kMaxGroupElements) {
     keep_verbatim(group, {}, "2^31 weights or more");
     return {};
@@ -100,7 +102,8 @@ Result<void> ShardJob::count_group(const PlannedGroup& group, const Executor& ex
         const Slice& slice = coded.slices[i];
         held[i].emplace(buffers_.chunks.take());
         uint8_t* bytes = (*held[i])->ensure(kSliceBytes);
-        DF11_TRY(checkpoint_.shards().read(*slice.tensor, slice.offset_bytes, {bytes, slice.size_bytes}));
+        DF11_TRY(checkpoint_.shards().read(*slice.tensor, slice.offset_bytes,
+                                           {bytes, slice.size_bytes}));
         counts[i] = SliceCounts::of(as_words(bytes, slice.size_bytes));
         return {};
       },
@@ -138,8 +141,9 @@ Result<void> ShardJob::count_group(const PlannedGroup& group, const Executor& ex
   }
   grouped_bytes_ += raw_bytes;
   stored_group_bytes_ += stored_bytes;
-  groups_.push_back({group.module, plan_.file_name, code->n_elements(), code->n_code_bytes(), stored_bytes,
-                     entropy_bits(histogram), code->codebook().luts.longest_code_bits(),
+  groups_.push_back({group.module, plan_.file_name, code->n_elements(), code->n_code_bytes(),
+                     stored_bytes, entropy_bits(histogram),
+                     code->codebook().luts.longest_code_bits(),
                      std::string(rule_name(code->codebook().rule))});
   for (size_t i = 0; i < group.members.size(); ++i) {
     tensors_.push_back(manifest_tensor(*group.members[i]));
@@ -168,13 +172,18 @@ void ShardJob::lay_out() {
   for (const CodedGroup& group : coded_) {
     const std::string& module = group.plan->module;
     const uint64_t n_code_bytes = group.code->n_code_bytes();
-    infos.push_back(byte_tensor(module, kLutsName, {group.code->codebook().luts.n_rows(), kLutRowBytes}));
+    infos.push_back(
+        byte_tensor(module, kLutsName, {group.code->codebook().luts.n_rows(), kLutRowBytes}));
     infos.push_back(byte_tensor(module, kEncodedExponentName, {n_code_bytes}));
     infos.push_back(byte_tensor(module, kSignMantissaName, {group.code->n_elements()}));
     infos.push_back(byte_tensor(module, kGapsName, {gaps_bytes(n_code_bytes)}));
-    infos.push_back(byte_tensor(module, kOutputPositionsName, {4 * n_output_positions(n_code_bytes)}));
-    infos.push_back({module + "." + std::string(kSplitPositionsName), Dtype::kI64,
-                     {group.plan->members.size() - 1}, 0, 0});
+    infos.push_back(
+        byte_tensor(module, kOutputPositionsName, {4 * n_output_positions(n_code_bytes)}));
+    infos.push_back({module + "." + std::string(kSplitPositionsName),
+                     Dtype::kI64,
+                     {group.plan->members.size() - 1},
+                     0,
+                     0});
   }
   header_ = SafetensorsHeader::lay_out(std::move(infos), {{"format", "pt"}});
 }
@@ -197,18 +206,20 @@ std::set<size_t> ShardJob::source_shards() const {
 
 uint64_t ShardJob::offset_of(const std::string& tensor) const {
   const auto& infos = header_.tensors();
-  const auto found = std::find_if(infos.begin(), infos.end(), [&](const auto& info) { return info.name == tensor; });
+  const auto found = std::find_if(infos.begin(), infos.end(),
+                                  [&](const auto& info) { return info.name == tensor; });
   return header_.data_offset_bytes() + found->begin_bytes;
 }
 
-Result<void> ShardJob::write_group(const CodedGroup& group, const File& file, const Executor& executor,
-                                   Progress& progress) {
+Result<void> ShardJob::write_group(const CodedGroup& group, const File& file,
+                                   const Executor& executor, Progress& progress) {
   const auto offset = [&](std::string_view name) {
     return offset_of(group.plan->module + "." + std::string(name));
   };
   DF11_TRY(file.write_exact(group.code->codebook().luts.bytes(), offset(kLutsName)));
   std::vector<uint64_t> member_elements;
-  for (const TensorLocation* member : group.plan->members) member_elements.push_back(member->info.n_elements());
+  for (const TensorLocation* member : group.plan->members)
+    member_elements.push_back(member->info.n_elements());
   DF11_TRY(file.write_exact(split_positions_bytes(member_elements), offset(kSplitPositionsName)));
 
   FileSink sink(file, {offset(kEncodedExponentName), offset(kSignMantissaName), offset(kGapsName),
@@ -219,7 +230,8 @@ Result<void> ShardJob::write_group(const CodedGroup& group, const File& file, co
     const auto chunk = buffers_.chunks.take();
     const auto scratch = buffers_.encoders.take();
     uint8_t* bytes = chunk->ensure(kSliceBytes);
-    DF11_TRY(checkpoint_.shards().read(*slice.tensor, slice.offset_bytes, {bytes, slice.size_bytes}));
+    DF11_TRY(
+        checkpoint_.shards().read(*slice.tensor, slice.offset_bytes, {bytes, slice.size_bytes}));
     DF11_TRY(encoder.encode(i, as_words(bytes, slice.size_bytes), *scratch));
     progress.add(slice.size_bytes);
     return {};
@@ -228,8 +240,8 @@ Result<void> ShardJob::write_group(const CodedGroup& group, const File& file, co
   return encoder.finish();
 }
 
-Result<void> ShardJob::copy_verbatim(const VerbatimCopy& copy, const File& file, const Executor& executor,
-                                     Progress& progress) {
+Result<void> ShardJob::copy_verbatim(const VerbatimCopy& copy, const File& file,
+                                     const Executor& executor, Progress& progress) {
   const uint64_t begin = offset_of(copy.tensor->info.name);
   const std::vector<Slice> slices = slices_of(*copy.tensor);
   std::vector<std::optional<Pool<ScratchBuffer<uint8_t>>::Lease>> held(slices.size());
@@ -259,7 +271,8 @@ Result<Sha256> ShardJob::write(const std::filesystem::path& directory, const Exe
   const std::string head = header_.serialize();
   DF11_TRY(file.write_exact({reinterpret_cast<const uint8_t*>(head.data()), head.size()}, 0));
   for (const CodedGroup& group : coded_) DF11_TRY(write_group(group, file, executor, progress));
-  for (const VerbatimCopy& copy : verbatim_) DF11_TRY(copy_verbatim(copy, file, executor, progress));
+  for (const VerbatimCopy& copy : verbatim_)
+    DF11_TRY(copy_verbatim(copy, file, executor, progress));
   coded_.clear();
   Progress not_shown;  // reading back what was just written is no progress in source bytes
   DF11_ASSIGN(const Sha256 digest, sha256_of_file(file, header_.file_bytes(), executor, not_shown));

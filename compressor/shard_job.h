@@ -74,7 +74,8 @@ class ShardJob {
 
   static std::vector<Slice> slices_of(const TensorLocation& tensor);
   Result<void> count_group(const PlannedGroup& group, const Executor& executor, Progress& progress);
-  void keep_verbatim(const PlannedGroup& group, const std::vector<Xxh128>& hashes, const std::string& reason);
+  void keep_verbatim(const PlannedGroup& group, const std::vector<Xxh128>& hashes,
+                     const std::string& reason);
   void lay_out();
   Result<void> write_group(const CodedGroup& group, const File& file, const Executor& executor,
                            Progress& progress);

@@ -31,16 +31,19 @@ Result<void> check_declared(const GroupEntry& entry) {
       !is_bytes(entry.output_positions, 1) || !is_bytes(entry.gaps, 1)) {
     return bad_group(entry.module, "a tensor of the group is not U8 of rank 1");
   }
-  if (entry.split_positions->info.dtype != Dtype::kI64 || entry.split_positions->info.shape.size() != 1) {
+  if (entry.split_positions->info.dtype != Dtype::kI64 ||
+      entry.split_positions->info.shape.size() != 1) {
     return bad_group(entry.module, "split_positions is not I64 of rank 1");
   }
-  if (entry.n_elements() == 0 || n_code_bytes == 0) return bad_group(entry.module, "it holds no weights");
+  if (entry.n_elements() == 0 || n_code_bytes == 0)
+    return bad_group(entry.module, "it holds no weights");
   if (entry.n_elements() > kMaxGroupElements || n_code_bytes > kMaxGroupCodeBytes) {
     return bad_group(entry.module, "2^31 weights or code bytes, or more");
   }
   if (entry.gaps->info.size_bytes() != gaps_bytes(n_code_bytes)) {
     return bad_group(entry.module, "gaps has " + std::to_string(entry.gaps->info.size_bytes()) +
-                                       " bytes, the stream needs " + std::to_string(gaps_bytes(n_code_bytes)));
+                                       " bytes, the stream needs " +
+                                       std::to_string(gaps_bytes(n_code_bytes)));
   }
   // Spec section 10: upstream leaves one position out in one case.
   const uint64_t positions_bytes = entry.output_positions->info.size_bytes();
@@ -68,7 +71,8 @@ Result<std::vector<uint32_t>> parse_positions(const GroupEntry& entry, ByteSpan 
         positions[i + 1] - positions[i] > kBlockBits) {
       return bad_group(entry.module, "output_positions of block " + std::to_string(i) + ", " +
                                          std::to_string(positions[i]) + " and " +
-                                         std::to_string(positions[i + 1]) + ", do not delimit a block");
+                                         std::to_string(positions[i + 1]) +
+                                         ", do not delimit a block");
     }
   }
   return positions;
@@ -113,7 +117,8 @@ Result<void> Artifact::sort_tensors() {
     const size_t dot = name.rfind('.');
     const std::string module = dot == name.npos ? "" : name.substr(0, dot);
     const std::string leaf = dot == name.npos ? name : name.substr(dot + 1);
-    const bool group_tensor = std::find(kGroupTensors.begin(), kGroupTensors.end(), leaf) != kGroupTensors.end();
+    const bool group_tensor =
+        std::find(kGroupTensors.begin(), kGroupTensors.end(), leaf) != kGroupTensors.end();
     if (!group_tensor || !is_group(module)) {
       verbatim_.push_back(&location);
       continue;
@@ -121,17 +126,19 @@ Result<void> Artifact::sort_tensors() {
     if (leaf != kEncodedExponentName) continue;  // the group is made once, from this one
     GroupEntry entry{module, {}, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
     const std::array<const TensorLocation**, 6> slots = {
-        &entry.luts,             &entry.encoded_exponent, &entry.sign_mantissa,
-        &entry.output_positions, &entry.gaps,             &entry.split_positions};
+        &entry.luts, &entry.encoded_exponent, &entry.sign_mantissa, &entry.output_positions,
+        &entry.gaps, &entry.split_positions};
     for (size_t i = 0; i < slots.size(); ++i) {
       *slots[i] = shards_.find(joined(module, kGroupTensors[i]));
-      if (*slots[i] == nullptr) return bad_group(module, std::string(kGroupTensors[i]) + " is missing");
+      if (*slots[i] == nullptr)
+        return bad_group(module, std::string(kGroupTensors[i]) + " is missing");
     }
     DF11_TRY(check_declared(entry));
     DF11_ASSIGN(const std::vector<std::string>* members, patterns.members_of(module));
     if (members == nullptr) {
-      return bad_group(module, "no pattern of dfloat11_config matches the module: upstream would leave its "
-                               "weights as they were initialised");
+      return bad_group(module,
+                       "no pattern of dfloat11_config matches the module: upstream would leave its "
+                       "weights as they were initialised");
     }
     if (members->empty()) entry.members.push_back(joined(module, "weight"));
     for (const std::string& member : *members) {
@@ -158,7 +165,8 @@ Result<Artifact> Artifact::open(const std::filesystem::path& directory) {
   for (const DirectoryEntry& entry : entries) {
     const std::string& path = entry.relative_path;
     if (path == kManifestName) has_manifest = true;
-    if (path.find('/') == path.npos && path.ends_with(kSafetensorsSuffix)) shard_names.push_back(path);
+    if (path.find('/') == path.npos && path.ends_with(kSafetensorsSuffix))
+      shard_names.push_back(path);
   }
 
   DF11_ASSIGN(artifact.config_text_, read_text_file(directory / kConfigName, kMaxTextBytes));
@@ -183,15 +191,17 @@ Result<Artifact> Artifact::open(const std::filesystem::path& directory) {
 
 Result<Group> Artifact::load_group(const GroupEntry& entry) const {
   const auto annotate = [&](Error error) {
-    return fail(std::move(error).in_tensor(entry.module).in_file(
-        shards_.shards()[entry.encoded_exponent->shard].file.path()));
+    return fail(std::move(error)
+                    .in_tensor(entry.module)
+                    .in_file(shards_.shards()[entry.encoded_exponent->shard].file.path()));
   };
   // Sizes were checked against limits: luts below, the others against the code bytes.
   if (entry.luts->info.shape[0] > 2 + kMaxLinkRows) {
     return annotate({ErrorCode::malformed_group, "luts has too many rows", {}, {}, {}});
   }
   if (entry.split_positions->info.size_bytes() > 8 * entry.members.size()) {
-    return annotate({ErrorCode::malformed_group, "split_positions has more entries than members", {}, {}, {}});
+    return annotate(
+        {ErrorCode::malformed_group, "split_positions has more entries than members", {}, {}, {}});
   }
   DF11_ASSIGN(const std::vector<uint8_t> luts, shards_.read_all(*entry.luts));
   DF11_ASSIGN(const std::vector<uint8_t> positions, shards_.read_all(*entry.output_positions));

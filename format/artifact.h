@@ -34,8 +34,8 @@ struct GroupEntry {
 struct Group {
   const GroupEntry* entry;
   LookupTables tables;
-  std::vector<uint32_t> positions;         // n_blocks + 1, ascending, from 0 to n_elements
-  std::vector<uint64_t> member_elements;   // one per member; they add up to n_elements
+  std::vector<uint32_t> positions;        // n_blocks + 1, ascending, from 0 to n_elements
+  std::vector<uint64_t> member_elements;  // one per member; they add up to n_elements
 
   size_t n_blocks() const { return positions.size() - 1; }
 };

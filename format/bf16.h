@@ -24,7 +24,8 @@ DF11_HOST_DEVICE constexpr uint8_t bf16_sign_mantissa(uint16_t word) {
   return static_cast<uint8_t>((word >> 8 & 0x80) | (word & 0x7f));
 }
 DF11_HOST_DEVICE constexpr uint16_t bf16_join(uint8_t exponent, uint8_t sign_mantissa) {
-  return static_cast<uint16_t>((sign_mantissa & 0x80) << 8 | exponent << 7 | (sign_mantissa & 0x7f));
+  return static_cast<uint16_t>((sign_mantissa & 0x80) << 8 | exponent << 7 |
+                               (sign_mantissa & 0x7f));
 }
 
 }  // namespace df11

@@ -21,17 +21,25 @@ inline uint64_t load_le64(const uint8_t* p) {
   std::memcpy(&value, p, sizeof value);
   return value;
 }
-inline void store_le64(uint8_t* p, uint64_t value) { std::memcpy(p, &value, sizeof value); }
+inline void store_le64(uint8_t* p, uint64_t value) {
+  std::memcpy(p, &value, sizeof value);
+}
 
 inline uint32_t load_le32(const uint8_t* p) {
   uint32_t value;
   std::memcpy(&value, p, sizeof value);
   return value;
 }
-inline void store_le32(uint8_t* p, uint32_t value) { std::memcpy(p, &value, sizeof value); }
+inline void store_le32(uint8_t* p, uint32_t value) {
+  std::memcpy(p, &value, sizeof value);
+}
 
-inline uint64_t load_be64(const uint8_t* p) { return __builtin_bswap64(load_le64(p)); }
-inline void store_be64(uint8_t* p, uint64_t value) { store_le64(p, __builtin_bswap64(value)); }
+inline uint64_t load_be64(const uint8_t* p) {
+  return __builtin_bswap64(load_le64(p));
+}
+inline void store_be64(uint8_t* p, uint64_t value) {
+  store_le64(p, __builtin_bswap64(value));
+}
 
 // Sum and product, or nothing on overflow. For every size that comes from a file.
 inline std::optional<uint64_t> checked_add(uint64_t a, uint64_t b) {
@@ -64,6 +72,8 @@ class ScratchBuffer {
   size_t capacity_ = 0;
 };
 
-constexpr uint64_t ceil_div(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+constexpr uint64_t ceil_div(uint64_t a, uint64_t b) {
+  return a / b + (a % b != 0);
+}
 
 }  // namespace df11

@@ -10,7 +10,9 @@ namespace df11 {
 
 namespace {
 
-bool is_top_level(const std::string& path) { return path.find('/') == path.npos; }
+bool is_top_level(const std::string& path) {
+  return path.find('/') == path.npos;
+}
 
 // Names go into JSON files: json_quote replaces what is not UTF-8.
 bool is_utf8(const std::string& text) {
@@ -61,7 +63,8 @@ Result<Checkpoint> Checkpoint::open(const std::filesystem::path& directory,
   if (!checkpoint.config_text_.empty()) {
     Result<Json> config = parse_json(checkpoint.config_text_);
     if (!config) return fail(std::move(config).error().in_file((directory / kConfigName).string()));
-    if (!config->is_object()) return refuse(ErrorCode::malformed_config, "config.json is no object");
+    if (!config->is_object())
+      return refuse(ErrorCode::malformed_config, "config.json is no object");
     checkpoint.config_ = std::move(*config);
   }
   if (indexes.size() > 1) {
@@ -75,8 +78,8 @@ Result<Checkpoint> Checkpoint::open(const std::filesystem::path& directory,
   if (indexes.empty()) {
     if (safetensors.size() > 1) {
       return refuse(ErrorCode::malformed_index,
-                    std::to_string(safetensors.size()) + " .safetensors files (" + safetensors[0] + ", " +
-                        safetensors[1] + ", ...) but no " + std::string(kIndexSuffix) +
+                    std::to_string(safetensors.size()) + " .safetensors files (" + safetensors[0] +
+                        ", " + safetensors[1] + ", ...) but no " + std::string(kIndexSuffix) +
                         ": leave out what does not belong with --omit");
     }
     DF11_ASSIGN(checkpoint.shards_, ShardSet::open(directory, safetensors));
@@ -90,14 +93,19 @@ Result<Checkpoint> Checkpoint::open(const std::filesystem::path& directory,
     for (const auto& [tensor, file] : index->weight_map) names.insert(file);
     for (const std::string& name : names) {
       if (std::find(safetensors.begin(), safetensors.end(), name) == safetensors.end()) {
-        return fail(Error{ErrorCode::malformed_index, "it names " + name + ", which is not here",
-                          index_path, {}, {}});
+        return fail(Error{ErrorCode::malformed_index,
+                          "it names " + name + ", which is not here",
+                          index_path,
+                          {},
+                          {}});
       }
     }
     for (const std::string& name : safetensors) {
       if (!names.contains(name)) {
-        return refuse(ErrorCode::malformed_index,
-                      name + " is not in the index; upstream's loader would read it: leave it out with --omit");
+        return refuse(
+            ErrorCode::malformed_index,
+            name +
+                " is not in the index; upstream's loader would read it: leave it out with --omit");
       }
     }
     DF11_ASSIGN(checkpoint.shards_, ShardSet::open(directory, {names.begin(), names.end()}));

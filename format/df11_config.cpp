@@ -22,12 +22,14 @@ Result<Df11Config> Df11Config::from_config(const Json& config) {
   const Json* bytes = json_find(*entry, "bytes_per_thread");
   if (threads == nullptr || bytes == nullptr) return bad_config("no geometry");
   if (*threads != Json::array({kWindowsPerBlock}) || *bytes != kWindowBytes) {
-    return fail(ErrorCode::unsupported, std::string(kDf11ConfigKey) + ": geometry is " + threads->dump() +
-                                            " threads of " + bytes->dump() + " bytes, not [512] of 8");
+    return fail(ErrorCode::unsupported, std::string(kDf11ConfigKey) + ": geometry is " +
+                                            threads->dump() + " threads of " + bytes->dump() +
+                                            " bytes, not [512] of 8");
   }
 
   const Json* patterns = json_find(*entry, "pattern_dict");
-  if (patterns == nullptr || !patterns->is_object()) return bad_config("no \"pattern_dict\" object");
+  if (patterns == nullptr || !patterns->is_object())
+    return bad_config("no \"pattern_dict\" object");
   for (const auto& [pattern, members] : patterns->get_ref<const Json::object_t&>()) {
     std::vector<std::string> paths;
     if (!members.is_array()) return bad_config("members of \"" + pattern + "\" are no list");
@@ -86,7 +88,8 @@ Result<std::string> splice_df11_config(std::string_view config_text, std::string
   std::string text(config_text.substr(0, last + 1));
   if (!config.empty()) text += ',';
   text += "\n  " + member;
-  // What stood between the last member and the brace stays; an object on one line gets a line break.
+  // What stood between the last member and the brace stays; an object on one line gets a line
+  // break.
   if (last + 1 == brace) text += '\n';
   text += config_text.substr(last + 1);
   return text;

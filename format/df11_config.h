@@ -1,4 +1,5 @@
-// The dfloat11_config entry of config.json, and how it gets in there (spec/df11_format.md section 7).
+// The dfloat11_config entry of config.json, and how it gets in there (spec/df11_format.md section
+// 7).
 #pragma once
 
 #include <optional>

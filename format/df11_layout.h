@@ -23,9 +23,9 @@ inline constexpr uint32_t kGapBytesPerBlock = kWindowsPerBlock * kGapBits / 8;  
 
 // Codes and tables (section 4).
 inline constexpr int kMaxCodeLength = 32;
-inline constexpr int kMaxLevels = 4;          // lookups of 8 bits each
+inline constexpr int kMaxLevels = 4;  // lookups of 8 bits each
 inline constexpr uint32_t kLutRowBytes = 256;
-inline constexpr uint32_t kFirstLink = 240;   // LUT entries from here on are links
+inline constexpr uint32_t kFirstLink = 240;  // LUT entries from here on are links
 inline constexpr uint32_t kMaxLinkRows = 16;
 inline constexpr uint32_t kMaxCodedExponent = kFirstLink - 1;
 
@@ -45,14 +45,21 @@ inline constexpr std::string_view kOutputPositionsName = "output_positions";
 inline constexpr std::string_view kGapsName = "gaps";
 inline constexpr std::string_view kSplitPositionsName = "split_positions";
 inline constexpr std::array<std::string_view, 6> kGroupTensors = {
-    kLutsName, kEncodedExponentName, kSignMantissaName, kOutputPositionsName, kGapsName, kSplitPositionsName};
+    kLutsName, kEncodedExponentName, kSignMantissaName, kOutputPositionsName,
+    kGapsName, kSplitPositionsName};
 
-constexpr uint64_t n_code_blocks(uint64_t n_code_bytes) { return ceil_div(n_code_bytes, kBlockBytes); }
-constexpr uint64_t n_code_windows(uint64_t n_code_bytes) { return ceil_div(n_code_bytes, kWindowBytes); }
+constexpr uint64_t n_code_blocks(uint64_t n_code_bytes) {
+  return ceil_div(n_code_bytes, kBlockBytes);
+}
+constexpr uint64_t n_code_windows(uint64_t n_code_bytes) {
+  return ceil_div(n_code_bytes, kWindowBytes);
+}
 constexpr uint64_t gaps_bytes(uint64_t n_code_bytes) {
   return n_code_blocks(n_code_bytes) * kGapBytesPerBlock;
 }
-constexpr uint64_t n_output_positions(uint64_t n_code_bytes) { return n_code_blocks(n_code_bytes) + 1; }
+constexpr uint64_t n_output_positions(uint64_t n_code_bytes) {
+  return n_code_blocks(n_code_bytes) + 1;
+}
 
 // Gap of window `window` in packed 5-bit form, most significant bit first. Reads one or two bytes,
 // never past the last byte that holds bits of it.

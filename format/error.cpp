@@ -50,7 +50,8 @@ Error system_error(int errno_value, std::string_view action, std::string_view pa
   if (errno_value == ENOENT || errno_value == ENOTDIR) code = ErrorCode::not_found;
   if (errno_value == EEXIST || errno_value == ENOTEMPTY) code = ErrorCode::already_exists;
   if (errno_value == ENOSPC || errno_value == EDQUOT) code = ErrorCode::no_space;
-  return Error{code, std::string(action) + ": " + std::strerror(errno_value), std::string(path), {}, {}};
+  return Error{
+      code, std::string(action) + ": " + std::strerror(errno_value), std::string(path), {}, {}};
 }
 
 }  // namespace df11

@@ -89,8 +89,11 @@ Result<void> File::read_exact(MutableByteSpan buffer, uint64_t offset_bytes) con
       return fail(std::move(error));
     }
     if (n == 0) {
-      return fail(Error{ErrorCode::source_changed, "the file ends before its declared size", path_,
-                        {}, offset_bytes});
+      return fail(Error{ErrorCode::source_changed,
+                        "the file ends before its declared size",
+                        path_,
+                        {},
+                        offset_bytes});
     }
     buffer = buffer.subspan(static_cast<size_t>(n));
     offset_bytes += static_cast<uint64_t>(n);
@@ -125,15 +128,16 @@ Result<void> File::preallocate(uint64_t size_bytes) const {
     while (status != 0 && errno == EINTR);
     if (status == 0) return {};
   }
-  return fail(system_error(errno, "cannot reserve " + std::to_string(size_bytes) + " bytes", path_));
+  return fail(
+      system_error(errno, "cannot reserve " + std::to_string(size_bytes) + " bytes", path_));
 }
 
 Result<void> File::check_unchanged() const {
   struct stat info;
   if (::fstat(fd_, &info) != 0) return fail(system_error(errno, "cannot stat", path_));
   if (static_cast<uint64_t>(info.st_size) != size_bytes_ || modified_ns(info) != modified_ns_) {
-    return fail(Error{ErrorCode::source_changed, "the file changed while it was being read", path_,
-                      {}, {}});
+    return fail(Error{
+        ErrorCode::source_changed, "the file changed while it was being read", path_, {}, {}});
   }
   return {};
 }
@@ -150,9 +154,11 @@ Result<std::string> read_text_file(const fs::path& path, uint64_t max_bytes) {
   DF11_ASSIGN(const File file, File::open_read(path));
   if (file.size_bytes() > max_bytes) {
     return fail(Error{ErrorCode::limit_exceeded,
-                      "the file has " + std::to_string(file.size_bytes()) + " bytes, more than the " +
-                          std::to_string(max_bytes) + " allowed here",
-                      path.string(), {}, {}});
+                      "the file has " + std::to_string(file.size_bytes()) +
+                          " bytes, more than the " + std::to_string(max_bytes) + " allowed here",
+                      path.string(),
+                      {},
+                      {}});
   }
   std::string text(file.size_bytes(), '\0');
   DF11_TRY(file.read_exact({reinterpret_cast<uint8_t*>(text.data()), text.size()}, 0));
@@ -197,16 +203,19 @@ Result<std::vector<DirectoryEntry>> list_files(const fs::path& directory) {
     }
     if (S_ISDIR(info.st_mode)) {
       if (it->is_symlink(error)) {
-        return fail(Error{ErrorCode::unsupported, "a symbolic link to a directory is not followed",
-                          path.string(), {}, {}});
+        return fail(Error{ErrorCode::unsupported,
+                          "a symbolic link to a directory is not followed",
+                          path.string(),
+                          {},
+                          {}});
       }
       continue;
     }
     if (!S_ISREG(info.st_mode)) {
       return fail(Error{ErrorCode::unsupported, "not a regular file", path.string(), {}, {}});
     }
-    entries.push_back({path.lexically_relative(directory).generic_string(),
-                       static_cast<uint64_t>(info.st_size)});
+    entries.push_back(
+        {path.lexically_relative(directory).generic_string(), static_cast<uint64_t>(info.st_size)});
   }
   if (error) return fail(system_error(error.value(), "cannot list", directory.string()));
   std::sort(entries.begin(), entries.end(),
@@ -269,8 +278,11 @@ Result<DirectoryLock> DirectoryLock::acquire(const fs::path& directory) {
     const int saved = errno;
     ::close(fd);
     if (saved == EWOULDBLOCK) {
-      return fail(Error{ErrorCode::already_exists, "another process is writing here",
-                        directory.string(), {}, {}});
+      return fail(Error{ErrorCode::already_exists,
+                        "another process is writing here",
+                        directory.string(),
+                        {},
+                        {}});
     }
     return fail(system_error(saved, "cannot lock", directory.string()));
   }

@@ -25,8 +25,12 @@ Result<Digest> from_hex(std::string_view hex, const char* name) {
   return digest;
 }
 
-XXH3_state_t* xxh_state(void* state) { return static_cast<XXH3_state_t*>(state); }
-EVP_MD_CTX* evp_context(void* context) { return static_cast<EVP_MD_CTX*>(context); }
+XXH3_state_t* xxh_state(void* state) {
+  return static_cast<XXH3_state_t*>(state);
+}
+EVP_MD_CTX* evp_context(void* context) {
+  return static_cast<EVP_MD_CTX*>(context);
+}
 
 }  // namespace
 
@@ -56,10 +60,16 @@ std::optional<std::string> hex_decode(std::string_view hex) {
   return bytes;
 }
 
-std::string Xxh128::hex() const { return hex_encode(bytes); }
-std::string Sha256::hex() const { return hex_encode(bytes); }
+std::string Xxh128::hex() const {
+  return hex_encode(bytes);
+}
+std::string Sha256::hex() const {
+  return hex_encode(bytes);
+}
 
-void Xxh128Hasher::Delete::operator()(void* state) const { XXH3_freeState(xxh_state(state)); }
+void Xxh128Hasher::Delete::operator()(void* state) const {
+  XXH3_freeState(xxh_state(state));
+}
 
 Xxh128Hasher::Xxh128Hasher() : state_(XXH3_createState()) {
   if (!state_) throw std::bad_alloc();
@@ -78,7 +88,9 @@ Xxh128 Xxh128Hasher::digest() const {
   return result;
 }
 
-void Sha256Hasher::Delete::operator()(void* context) const { EVP_MD_CTX_free(evp_context(context)); }
+void Sha256Hasher::Delete::operator()(void* context) const {
+  EVP_MD_CTX_free(evp_context(context));
+}
 
 Sha256Hasher::Sha256Hasher() : context_(EVP_MD_CTX_new()) {
   if (!context_ || EVP_DigestInit_ex(evp_context(context_.get()), EVP_sha256(), nullptr) != 1) {
@@ -110,7 +122,8 @@ Result<Sha256> sha256_of_file(const File& file, uint64_t n_bytes, const Executor
   Sha256Hasher hasher;
   for (uint64_t offset = 0; offset < n_bytes; offset += kChunkBytes) {
     DF11_TRY(executor.check_cancelled());
-    const MutableByteSpan chunk{bytes, static_cast<size_t>(std::min<uint64_t>(kChunkBytes, n_bytes - offset))};
+    const MutableByteSpan chunk{
+        bytes, static_cast<size_t>(std::min<uint64_t>(kChunkBytes, n_bytes - offset))};
     DF11_TRY(file.read_exact(chunk, offset));
     hasher.update(chunk);
     progress.add(chunk.size());
@@ -118,7 +131,11 @@ Result<Sha256> sha256_of_file(const File& file, uint64_t n_bytes, const Executor
   return hasher.digest();
 }
 
-Result<Xxh128> parse_xxh128(std::string_view hex) { return from_hex<Xxh128>(hex, "XXH3-128"); }
-Result<Sha256> parse_sha256(std::string_view hex) { return from_hex<Sha256>(hex, "SHA-256"); }
+Result<Xxh128> parse_xxh128(std::string_view hex) {
+  return from_hex<Xxh128>(hex, "XXH3-128");
+}
+Result<Sha256> parse_sha256(std::string_view hex) {
+  return from_hex<Sha256>(hex, "SHA-256");
+}
 
 }  // namespace df11

@@ -38,7 +38,9 @@ class Xxh128Hasher {
   Xxh128 digest() const;
 
  private:
-  struct Delete { void operator()(void* state) const; };
+  struct Delete {
+    void operator()(void* state) const;
+  };
   std::unique_ptr<void, Delete> state_;
 };
 
@@ -49,7 +51,9 @@ class Sha256Hasher {
   Sha256 digest();  // once
 
  private:
-  struct Delete { void operator()(void* context) const; };
+  struct Delete {
+    void operator()(void* context) const;
+  };
   std::unique_ptr<void, Delete> context_;
 };
 
@@ -59,8 +63,8 @@ class Executor;
 class File;
 struct Progress;
 
-// SHA-256 of the first `n_bytes` of `file`, read once in order. `executor` is asked for cancellation
-// only. Errors: I/O errors, cancelled.
+// SHA-256 of the first `n_bytes` of `file`, read once in order. `executor` is asked for
+// cancellation only. Errors: I/O errors, cancelled.
 Result<Sha256> sha256_of_file(const File& file, uint64_t n_bytes, const Executor& executor,
                               Progress& progress);
 

@@ -5,7 +5,9 @@
 namespace df11 {
 
 namespace {
-auto malformed(std::string message) { return fail(ErrorCode::malformed_group, std::move(message)); }
+auto malformed(std::string message) {
+  return fail(ErrorCode::malformed_group, std::move(message));
+}
 }  // namespace
 
 Result<LookupTables> LookupTables::parse(ByteSpan bytes, uint64_t n_rows) {

@@ -18,12 +18,13 @@ struct DecodedSymbol {
   uint8_t length_bits;
 };
 
-// Decodes the symbol whose code begins at the most significant bit of `bits` (32 bits of stream), the
-// way upstream's kernel walks the tables. `luts` holds `n_rows` rows, the code lengths last.
+// Decodes the symbol whose code begins at the most significant bit of `bits` (32 bits of stream),
+// the way upstream's kernel walks the tables. `luts` holds `n_rows` rows, the code lengths last.
 //
 // A symbol found at level d (from 0) has a code of 8d+1 to 8d+8 bits; any other length marks a slot
 // that no valid stream reaches, as do links to rows that do not exist and a fifth level.
-DF11_HOST_DEVICE inline DecodedSymbol walk_luts(const uint8_t* luts, uint32_t n_rows, uint32_t bits) {
+DF11_HOST_DEVICE inline DecodedSymbol walk_luts(const uint8_t* luts, uint32_t n_rows,
+                                                uint32_t bits) {
   uint32_t row = 0;
   for (int level = 0; level < kMaxLevels; ++level) {
     const uint32_t entry = luts[row * kLutRowBytes + (bits >> (24 - 8 * level) & 0xff)];

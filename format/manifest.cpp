@@ -25,14 +25,16 @@ ByteSpan as_bytes(std::string_view text) {
 Json files_to_json(const std::vector<ManifestFile>& files) {
   Json list = Json::array();
   for (const ManifestFile& file : files) {
-    list.push_back({{"path", file.path}, {"size_bytes", file.size_bytes}, {"sha256", file.sha256.hex()}});
+    list.push_back(
+        {{"path", file.path}, {"size_bytes", file.size_bytes}, {"sha256", file.sha256.hex()}});
   }
   return list;
 }
 
 Result<const Json*> list_of(const Json& object, std::string_view key) {
   const Json* list = json_find(object, key);
-  if (list == nullptr || !list->is_array()) return malformed("\"" + std::string(key) + "\" is no list");
+  if (list == nullptr || !list->is_array())
+    return malformed("\"" + std::string(key) + "\" is no list");
   return list;
 }
 
@@ -68,16 +70,20 @@ Result<ManifestTensor> tensor_from_json(const Json& entry) {
   DF11_ASSIGN(const std::string dtype, json_string(entry, "dtype"));
   DF11_ASSIGN(tensor.dtype, parse_dtype(dtype));
   const Json* shape = json_find(entry, "shape");
-  if (shape == nullptr || !shape->is_array()) return malformed("'" + tensor.name + "' has no shape");
+  if (shape == nullptr || !shape->is_array())
+    return malformed("'" + tensor.name + "' has no shape");
   for (const Json& extent : *shape) {
     if (!extent.is_number_unsigned()) return malformed("'" + tensor.name + "' has a bad shape");
     tensor.shape.push_back(extent.get<uint64_t>());
   }
-  if (!tensor_bytes(tensor.dtype, tensor.shape)) return malformed("'" + tensor.name + "' has a bad shape");
+  if (!tensor_bytes(tensor.dtype, tensor.shape))
+    return malformed("'" + tensor.name + "' has a bad shape");
   DF11_ASSIGN(tensor.source_file, json_string(entry, "source_file"));
   DF11_ASSIGN(const std::string hex, json_string(entry, "xxh3_128"));
   DF11_ASSIGN(tensor.xxh3_128, parse_xxh128(hex));
-  if (json_find(entry, "group") != nullptr) { DF11_ASSIGN(tensor.group, json_string(entry, "group")); }
+  if (json_find(entry, "group") != nullptr) {
+    DF11_ASSIGN(tensor.group, json_string(entry, "group"));
+  }
   if (json_find(entry, "verbatim_reason") != nullptr) {
     DF11_ASSIGN(tensor.reason, json_string(entry, "verbatim_reason"));
   }
@@ -131,7 +137,8 @@ Result<std::map<std::string, std::string>> restore_from_json(const Json& root) {
 Result<std::string_view> check_seal(std::string_view text) {
   constexpr size_t kHexBytes = 64;
   const size_t seal_bytes = kSealBegin.size() + kHexBytes + kSealEnd.size();
-  if (text.size() < seal_bytes || !text.ends_with(kSealEnd)) return malformed("it has no seal; truncated?");
+  if (text.size() < seal_bytes || !text.ends_with(kSealEnd))
+    return malformed("it has no seal; truncated?");
   const std::string_view seal = text.substr(text.size() - seal_bytes);
   if (!seal.starts_with(kSealBegin)) return malformed("it has no seal; truncated?");
   const std::string_view sealed = text.substr(0, text.size() - seal_bytes);
@@ -171,7 +178,8 @@ Result<Manifest> Manifest::parse(std::string_view text) {
   DF11_TRY(check_seal(text));
   DF11_ASSIGN(const Json root, parse_json(text));
   DF11_ASSIGN(const std::string format, json_string(root, "format"));
-  if (format != kFormatName) return malformed("\"format\" is not \"" + std::string(kFormatName) + "\"");
+  if (format != kFormatName)
+    return malformed("\"format\" is not \"" + std::string(kFormatName) + "\"");
   DF11_ASSIGN(const uint64_t version, json_uint(root, "format_version"));
   if (version != kManifestFormatVersion) {
     return fail(ErrorCode::unsupported, "format_version " + std::to_string(version) +
@@ -182,7 +190,8 @@ Result<Manifest> Manifest::parse(std::string_view text) {
   if (const Json* tool = json_find(root, "tool")) {
     DF11_ASSIGN(manifest.tool_version, json_string(*tool, "version"));
   }
-  if (const Json* settings = json_find(root, "settings"); settings != nullptr && settings->is_object()) {
+  if (const Json* settings = json_find(root, "settings");
+      settings != nullptr && settings->is_object()) {
     for (const auto& [key, value] : settings->get_ref<const Json::object_t&>()) {
       if (value.is_string()) manifest.settings[key] = value.get<std::string>();
     }

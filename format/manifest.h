@@ -32,9 +32,9 @@ struct ManifestTensor {
   Dtype dtype = Dtype::kBF16;
   Shape shape;
   std::string source_file;
-  Xxh128 xxh3_128;       // of its bytes in the source
-  std::string group;     // module whose group holds it; empty when it is stored verbatim
-  std::string reason;    // why it is verbatim; empty in a group
+  Xxh128 xxh3_128;     // of its bytes in the source
+  std::string group;   // module whose group holds it; empty when it is stored verbatim
+  std::string reason;  // why it is verbatim; empty in a group
 };
 
 struct ManifestGroup {
@@ -42,20 +42,20 @@ struct ManifestGroup {
   std::string file;
   uint64_t n_elements = 0;
   uint64_t n_code_bytes = 0;
-  uint64_t stored_bytes = 0;     // of its six tensors
-  double entropy_bits = 0;       // Shannon entropy of the exponents, bits a weight
+  uint64_t stored_bytes = 0;  // of its six tensors
+  double entropy_bits = 0;    // Shannon entropy of the exponents, bits a weight
   int longest_code_bits = 0;
-  std::string code_rule;         // how the code was made (spec section 11)
+  std::string code_rule;  // how the code was made (spec section 11)
 };
 
 struct Manifest {
   std::string tool_version;
   std::map<std::string, std::string> settings;
   std::vector<ManifestFile> source_files;
-  std::vector<std::string> omitted_files;      // source files left out on request
-  std::vector<ManifestTensor> tensors;         // by name
-  std::vector<ManifestGroup> groups;           // by module
-  std::vector<ManifestFile> files;             // of the artifact, by path; not this one
+  std::vector<std::string> omitted_files;  // source files left out on request
+  std::vector<ManifestTensor> tensors;     // by name
+  std::vector<ManifestGroup> groups;       // by module
+  std::vector<ManifestFile> files;         // of the artifact, by path; not this one
   // Bytes of the source that nothing else in the artifact holds, by source path: whole small files,
   // and for shards everything before the data section.
   std::map<std::string, std::string> restore;

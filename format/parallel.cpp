@@ -53,16 +53,18 @@ class FirstError {
 }  // namespace
 
 Executor::Executor(int n_threads, const CancelToken* cancel)
-    : arena_(std::make_unique<Arena>(n_threads > 0 ? n_threads
-                                                   : tbb::info::default_concurrency())),
+    : arena_(std::make_unique<Arena>(n_threads > 0 ? n_threads : tbb::info::default_concurrency())),
       cancel_(cancel) {}
 
 Executor::~Executor() = default;
 
-int Executor::n_threads() const { return arena_->arena.max_concurrency(); }
+int Executor::n_threads() const {
+  return arena_->arena.max_concurrency();
+}
 
 Result<void> Executor::check_cancelled() const {
-  if (cancel_ != nullptr && cancel_->cancelled()) return fail(ErrorCode::cancelled, "stopped on request");
+  if (cancel_ != nullptr && cancel_->cancelled())
+    return fail(ErrorCode::cancelled, "stopped on request");
   return {};
 }
 
@@ -97,22 +99,21 @@ Result<void> Executor::for_each_ordered(size_t n, size_t max_in_flight,
   arena_->arena.execute([&] {
     tbb::this_task_arena::isolate([&] {
       tbb::parallel_pipeline(
-          max_in_flight,
-          tbb::make_filter<void, size_t>(tbb::filter_mode::serial_in_order,
-                                         [&](tbb::flow_control& control) -> size_t {
-                                           if (next == n || first.stop()) {
-                                             control.stop();
-                                             return 0;
-                                           }
-                                           return next++;
-                                         }) &
-              tbb::make_filter<size_t, size_t>(tbb::filter_mode::parallel,
-                                               [&](size_t i) {
-                                                 run(work, i);
-                                                 return i;
-                                               }) &
-              tbb::make_filter<size_t, void>(tbb::filter_mode::serial_in_order,
-                                             [&](size_t i) { run(finish, i); }));
+          max_in_flight, tbb::make_filter<void, size_t>(tbb::filter_mode::serial_in_order,
+                                                        [&](tbb::flow_control& control) -> size_t {
+                                                          if (next == n || first.stop()) {
+                                                            control.stop();
+                                                            return 0;
+                                                          }
+                                                          return next++;
+                                                        }) &
+                             tbb::make_filter<size_t, size_t>(tbb::filter_mode::parallel,
+                                                              [&](size_t i) {
+                                                                run(work, i);
+                                                                return i;
+                                                              }) &
+                             tbb::make_filter<size_t, void>(tbb::filter_mode::serial_in_order,
+                                                            [&](size_t i) { run(finish, i); }));
     });
   });
   return first.take();

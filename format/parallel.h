@@ -22,9 +22,9 @@ class CancelToken {
   std::atomic<bool> cancelled_{false};
 };
 
-// Runs index spaces on `n_threads` threads (the calling one included). Calls may nest; a thread that
-// waits for an inner call works only on that call, so memory in flight stays bounded by the number
-// of threads.
+// Runs index spaces on `n_threads` threads (the calling one included). Calls may nest; a thread
+// that waits for an inner call works only on that call, so memory in flight stays bounded by the
+// number of threads.
 class Executor {
  public:
   // n_threads 0: as many as the machine offers this process.

@@ -64,9 +64,9 @@ Result<PythonPattern> PythonPattern::compile(const std::string& pattern) {
                                      PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY,
                                  &error_code, &error_offset, nullptr);
   if (compiled->code == nullptr) {
-    return fail(ErrorCode::malformed_config, "module pattern \"" + pattern + "\" does not compile: " +
-                                                 pcre2_message(error_code) + " at character " +
-                                                 std::to_string(error_offset));
+    return fail(ErrorCode::malformed_config,
+                "module pattern \"" + pattern + "\" does not compile: " +
+                    pcre2_message(error_code) + " at character " + std::to_string(error_offset));
   }
   compiled->limits = pcre2_match_context_create(nullptr);
   if (compiled->limits == nullptr) throw std::bad_alloc();
@@ -80,14 +80,14 @@ Result<PythonPattern> PythonPattern::compile(const std::string& pattern) {
 Result<bool> PythonPattern::full_match(std::string_view text) const {
   pcre2_match_data* data = pcre2_match_data_create(1, nullptr);
   if (data == nullptr) throw std::bad_alloc();
-  const int status = pcre2_match(code_->code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), 0,
-                                 0, data, code_->limits);
+  const int status = pcre2_match(code_->code, reinterpret_cast<PCRE2_SPTR>(text.data()),
+                                 text.size(), 0, 0, data, code_->limits);
   pcre2_match_data_free(data);
   if (status >= 0) return true;
   if (status == PCRE2_ERROR_NOMATCH) return false;
-  return fail(ErrorCode::malformed_config, "module pattern \"" + code_->text +
-                                               "\" cannot be matched within limits: " +
-                                               pcre2_message(status));
+  return fail(ErrorCode::malformed_config,
+              "module pattern \"" + code_->text +
+                  "\" cannot be matched within limits: " + pcre2_message(status));
 }
 
 std::string escape_python_pattern(std::string_view text) {

@@ -17,11 +17,11 @@ struct DtypeFacts {
 
 // Indexed by Dtype.
 constexpr std::array<DtypeFacts, 22> kDtypes = {{
-    {"BOOL", 8},    {"F4", 4},          {"F6_E2M3", 6},     {"F6_E3M2", 6}, {"U8", 8},
-    {"I8", 8},      {"F8_E5M2", 8},     {"F8_E4M3", 8},     {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8},
-    {"F8_E5M2FNUZ", 8}, {"I16", 16},    {"U16", 16},        {"F16", 16},    {"BF16", 16},
-    {"I32", 32},    {"U32", 32},        {"F32", 32},        {"C64", 64},    {"F64", 64},
-    {"I64", 64},    {"U64", 64},
+    {"BOOL", 8},        {"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"U8", 8},
+    {"I8", 8},          {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8},
+    {"F8_E5M2FNUZ", 8}, {"I16", 16},    {"U16", 16},    {"F16", 16},    {"BF16", 16},
+    {"I32", 32},        {"U32", 32},    {"F32", 32},    {"C64", 64},    {"F64", 64},
+    {"I64", 64},        {"U64", 64},
 }};
 
 // A tensor of higher rank is refused: no framework makes one, and a hostile header could otherwise
@@ -33,7 +33,8 @@ auto malformed(std::string message) {
 }
 
 // The grammar of a header as a state machine over nlohmann's events:
-//   { "__metadata__": {string: string, …}, name: {"dtype": …, "shape": […], "data_offsets": [b, e]} }
+//   { "__metadata__": {string: string, …}, name: {"dtype": …, "shape": […], "data_offsets": [b, e]}
+//   }
 class HeaderSax final : public JsonSax {
  public:
   std::vector<TensorInfo> tensors;
@@ -106,9 +107,12 @@ class HeaderSax final : public JsonSax {
   }
 
   bool start_array(size_t) override {
-    if (state_ == State::kShapeValue) state_ = State::kShape;
-    else if (state_ == State::kOffsetsValue) state_ = State::kOffsets;
-    else return refuse("an array where none belongs");
+    if (state_ == State::kShapeValue)
+      state_ = State::kShape;
+    else if (state_ == State::kOffsetsValue)
+      state_ = State::kOffsets;
+    else
+      return refuse("an array where none belongs");
     n_offsets_ = 0;
     return true;
   }
@@ -144,8 +148,18 @@ class HeaderSax final : public JsonSax {
 
  private:
   enum class State {
-    kStart, kTop, kTopValue, kMetadata, kMetadataValue,
-    kTensor, kDtype, kShapeValue, kShape, kOffsetsValue, kOffsets, kEnd,
+    kStart,
+    kTop,
+    kTopValue,
+    kMetadata,
+    kMetadataValue,
+    kTensor,
+    kDtype,
+    kShapeValue,
+    kShape,
+    kOffsetsValue,
+    kOffsets,
+    kEnd,
   };
   static constexpr unsigned kSeenDtype = 1, kSeenShape = 2, kSeenOffsets = 4;
 
@@ -199,8 +213,12 @@ Result<void> check_layout(const std::vector<TensorInfo>& tensors, uint64_t data_
 
 }  // namespace
 
-std::string_view dtype_name(Dtype dtype) { return kDtypes[static_cast<size_t>(dtype)].name; }
-uint64_t dtype_bits(Dtype dtype) { return kDtypes[static_cast<size_t>(dtype)].bits; }
+std::string_view dtype_name(Dtype dtype) {
+  return kDtypes[static_cast<size_t>(dtype)].name;
+}
+uint64_t dtype_bits(Dtype dtype) {
+  return kDtypes[static_cast<size_t>(dtype)].bits;
+}
 
 Result<Dtype> parse_dtype(std::string_view name) {
   for (size_t i = 0; i < kDtypes.size(); ++i) {
@@ -246,9 +264,10 @@ Result<SafetensorsHeader> SafetensorsHeader::parse(std::string_view json, uint64
   header.tensors_ = std::move(sax.tensors);
   header.metadata_ = std::move(sax.metadata);
   // By both offsets, so that empty tensors come before the one that begins at the same byte.
-  std::stable_sort(header.tensors_.begin(), header.tensors_.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.begin_bytes, a.end_bytes) < std::pair(b.begin_bytes, b.end_bytes);
-  });
+  std::stable_sort(
+      header.tensors_.begin(), header.tensors_.end(), [](const auto& a, const auto& b) {
+        return std::pair(a.begin_bytes, a.end_bytes) < std::pair(b.begin_bytes, b.end_bytes);
+      });
   DF11_TRY(check_layout(header.tensors_, data_bytes));
   header.data_offset_bytes_ = 8 + json.size();
   return header;

@@ -12,10 +12,13 @@ Result<ShardSet> ShardSet::open(const std::filesystem::path& directory,
     DF11_ASSIGN(SafetensorsHeader header, SafetensorsHeader::read(file));
     for (const TensorInfo& info : header.tensors()) {
       const auto [existing, is_new] = set.tensors_.try_emplace(
-          info.name, TensorLocation{set.shards_.size(), info, header.data_offset_bytes() + info.begin_bytes});
+          info.name,
+          TensorLocation{set.shards_.size(), info, header.data_offset_bytes() + info.begin_bytes});
       if (!is_new) {
         return fail(Error{ErrorCode::malformed_safetensors,
-                          "also in " + set.shards_[existing->second.shard].name, file.path(), info.name,
+                          "also in " + set.shards_[existing->second.shard].name,
+                          file.path(),
+                          info.name,
                           {}});
       }
     }
@@ -41,13 +44,16 @@ Result<std::vector<uint8_t>> ShardSet::read_all(const TensorLocation& tensor) co
 }
 
 namespace {
-auto bad_index(std::string message) { return fail(ErrorCode::malformed_index, std::move(message)); }
+auto bad_index(std::string message) {
+  return fail(ErrorCode::malformed_index, std::move(message));
+}
 }  // namespace
 
 Result<ShardIndex> ShardIndex::parse(std::string_view json) {
   DF11_ASSIGN(const Json root, parse_json(json));
   const Json* weight_map = json_find(root, "weight_map");
-  if (weight_map == nullptr || !weight_map->is_object()) return bad_index("no \"weight_map\" object");
+  if (weight_map == nullptr || !weight_map->is_object())
+    return bad_index("no \"weight_map\" object");
   ShardIndex index;
   for (const auto& [tensor, file] : weight_map->get_ref<const Json::object_t&>()) {
     if (!file.is_string()) return bad_index("the file of tensor '" + tensor + "' is not a string");
@@ -57,7 +63,8 @@ Result<ShardIndex> ShardIndex::parse(std::string_view json) {
                        "' leaves the directory");
     }
     if (!name.ends_with(kSafetensorsSuffix)) {
-      return bad_index("the file \"" + name + "\" of tensor '" + tensor + "' is no .safetensors file");
+      return bad_index("the file \"" + name + "\" of tensor '" + tensor +
+                       "' is no .safetensors file");
     }
     index.weight_map.emplace(tensor, name);
   }

@@ -19,7 +19,7 @@ struct Shard {
 
 // One tensor and where its bytes are.
 struct TensorLocation {
-  size_t shard;                // index into ShardSet::shards()
+  size_t shard;  // index into ShardSet::shards()
   TensorInfo info;
   uint64_t file_offset_bytes;  // of its first byte in the shard's file
 };
@@ -37,7 +37,8 @@ class ShardSet {
   const TensorLocation* find(const std::string& name) const;
 
   // Fills `buffer` from `offset_bytes` within the tensor. The range must lie inside it.
-  Result<void> read(const TensorLocation& tensor, uint64_t offset_bytes, MutableByteSpan buffer) const;
+  Result<void> read(const TensorLocation& tensor, uint64_t offset_bytes,
+                    MutableByteSpan buffer) const;
   Result<std::vector<uint8_t>> read_all(const TensorLocation& tensor) const;
 
  private:

@@ -50,11 +50,14 @@ struct Stage {
 class CpuBench {
  public:
   CpuBench(size_t n_elements, int n_threads)
-      : words_(trained_like_weights(n_elements)), executor_(n_threads), decoder_(make_cpu_decoder()) {}
+      : words_(trained_like_weights(n_elements)),
+        executor_(n_threads),
+        decoder_(make_cpu_decoder()) {}
 
   Result<void> prepare() {
     for (size_t begin = 0; begin < words_.size(); begin += kSliceElements) {
-      slices_.push_back(std::span(words_).subspan(begin, std::min(kSliceElements, words_.size() - begin)));
+      slices_.push_back(
+          std::span(words_).subspan(begin, std::min(kSliceElements, words_.size() - begin)));
       counts_.push_back(SliceCounts::of(slices_.back()));
     }
     DF11_ASSIGN(plan_, GroupPlan::make(counts_));
@@ -63,7 +66,8 @@ class CpuBench {
     DF11_ASSIGN(tensors_, encode_group(member, executor_, kSliceElements));
     tensors_.encoded_exponent.resize(plan_.n_code_bytes() + kCodeLookaheadBytes);
     positions_.resize(tensors_.output_positions.size() / 4);
-    std::memcpy(positions_.data(), tensors_.output_positions.data(), tensors_.output_positions.size());
+    std::memcpy(positions_.data(), tensors_.output_positions.data(),
+                tensors_.output_positions.size());
     DF11_ASSIGN(group_decoder_, decoder_->prepare(plan_.codebook().luts));
     copy_target_.resize(words_.size());
     return check();
@@ -75,7 +79,8 @@ class CpuBench {
       RunBuffers buffers;
       DF11_TRY(decode_run(i, buffers));
       const size_t first = positions_[i * kRunBlocks];
-      if (!std::equal(words_.begin() + first, words_.begin() + first + run(i).n_elements(), buffers.words.data())) {
+      if (!std::equal(words_.begin() + first, words_.begin() + first + run(i).n_elements(),
+                      buffers.words.data())) {
         return fail(ErrorCode::corrupt_stream, "decoded weights differ");
       }
     }
@@ -101,22 +106,27 @@ class CpuBench {
     };
     std::vector<Stage> stages;
     stages.push_back({"memory copy", over_slices([this](size_t i) {
-                        std::memcpy(&copy_target_[i * kSliceElements], slices_[i].data(), slices_[i].size_bytes());
+                        std::memcpy(&copy_target_[i * kSliceElements], slices_[i].data(),
+                                    slices_[i].size_bytes());
                       })});
-    stages.push_back({"histogram", over_slices([this](size_t i) { (void)SliceCounts::of(slices_[i]); })});
+    stages.push_back(
+        {"histogram", over_slices([this](size_t i) { (void)SliceCounts::of(slices_[i]); })});
     stages.push_back({"encode", over_slices([this](size_t i) { encode(i); })});
     stages.push_back({"histogram + encode", over_slices([this](size_t i) {
                         (void)SliceCounts::of(slices_[i]);
                         encode(i);
                       })});
-    stages.push_back({"decode + join + check", over_runs([this](size_t i) { (void)decode_run(i, *runs_.take()); })});
+    stages.push_back({"decode + join + check",
+                      over_runs([this](size_t i) { (void)decode_run(i, *runs_.take()); })});
     stages.push_back({"XXH3-128", over_slices([this](size_t i) {
                         Xxh128Hasher hasher;
-                        hasher.update({reinterpret_cast<const uint8_t*>(slices_[i].data()), slices_[i].size_bytes()});
+                        hasher.update({reinterpret_cast<const uint8_t*>(slices_[i].data()),
+                                       slices_[i].size_bytes()});
                         (void)hasher.digest();
                       })});
     stages.push_back({"SHA-256", over_slices([this](size_t i) {
-                        (void)sha256({reinterpret_cast<const uint8_t*>(slices_[i].data()), slices_[i].size_bytes()});
+                        (void)sha256({reinterpret_cast<const uint8_t*>(slices_[i].data()),
+                                      slices_[i].size_bytes()});
                       })});
     return stages;
   }
@@ -130,14 +140,16 @@ class CpuBench {
  private:
   void encode(size_t i) {
     const auto scratch = encoders_.take();
-    encode_slice(slices_[i], *table_, plan_.slice(i), scratch->sign_mantissa.ensure(slices_[i].size()), scratch->slice);
+    encode_slice(slices_[i], *table_, plan_.slice(i),
+                 scratch->sign_mantissa.ensure(slices_[i].size()), scratch->slice);
   }
   size_t n_runs() const { return ceil_div(positions_.size() - 1, kRunBlocks); }
   BlockRun run(size_t i) const {
     const size_t begin = i * kRunBlocks, end = std::min(begin + kRunBlocks, positions_.size() - 1);
     BlockRun r;
     r.code = tensors_.encoded_exponent.data() + begin * kBlockBytes;
-    r.n_code_bytes = std::min<uint64_t>(end * kBlockBytes, plan_.n_code_bytes()) - begin * kBlockBytes;
+    r.n_code_bytes =
+        std::min<uint64_t>(end * kBlockBytes, plan_.n_code_bytes()) - begin * kBlockBytes;
     r.gaps = tensors_.gaps.data() + begin * kGapBytesPerBlock;
     r.positions = std::span(positions_).subspan(begin, end - begin + 1);
     r.sign_mantissa = tensors_.sign_mantissa.data() + positions_[begin];
@@ -185,8 +197,9 @@ Result<Json> bench_cpu(size_t n_elements, int n_threads, int n_rounds, bool json
     rows.push_back({{"stage", stage.name}, {"gb_per_s", rate}});
   }
   if (!json) {
-    std::cout << cli::format_count(n_elements) << " weights, exponent entropy " << cli::format_fixed(bench.entropy(), 3)
-              << " bits, coded in " << cli::format_fixed(bench.bits_a_weight(), 3) << " bits a weight; " << n_threads
+    std::cout << cli::format_count(n_elements) << " weights, exponent entropy "
+              << cli::format_fixed(bench.entropy(), 3) << " bits, coded in "
+              << cli::format_fixed(bench.bits_a_weight(), 3) << " bits a weight; " << n_threads
               << " thread" << (n_threads == 1 ? "" : "s") << ", median of " << n_rounds << "\n"
               << table.to_string() << std::flush;
   }
@@ -207,9 +220,14 @@ int main(int argc, char** argv) {
   int n_rounds = 7;
   std::vector<int> threads;
   app.add_flag("--cpu", cpu, "the CPU stages, beside a memory copy")->required();
-  app.add_option("--elements", n_elements, "weights")->check(CLI::Range(size_t{1} << 16, size_t{1} << 30))->capture_default_str();
-  app.add_option("--threads", threads, "thread counts (default: 1 and all)")->check(CLI::Range(1, 4096));
-  app.add_option("--rounds", n_rounds, "rounds to take the median of")->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--elements", n_elements, "weights")
+      ->check(CLI::Range(size_t{1} << 16, size_t{1} << 30))
+      ->capture_default_str();
+  app.add_option("--threads", threads, "thread counts (default: 1 and all)")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--rounds", n_rounds, "rounds to take the median of")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   app.add_flag("--json", json, "print JSON");
   if (const auto exit_code = cli::parse(app, argc, argv)) return *exit_code;
 
@@ -223,6 +241,12 @@ int main(int argc, char** argv) {
     if (!run) return cli::report_error("df11-bench", run.error());
     runs.push_back(std::move(*run));
   }
-  if (json) std::cout << Json{{"report", "df11-bench"}, {"report_version", 1}, {"tool_version", kVersion}, {"cpu", runs}}.dump(2) << "\n";
+  if (json)
+    std::cout << Json{{"report", "df11-bench"},
+                      {"report_version", 1},
+                      {"tool_version", kVersion},
+                      {"cpu", runs}}
+                     .dump(2)
+              << "\n";
   return cli::kExitGood;
 }

@@ -14,19 +14,24 @@ int main(int argc, char** argv) {
   CompressOptions options;
   int n_threads = 0;
   bool quiet = false, json = false;
-  app.add_option("SOURCE", source, "checkpoint directory: .safetensors, index, config.json")->required();
+  app.add_option("SOURCE", source, "checkpoint directory: .safetensors, index, config.json")
+      ->required();
   CLI::Option* output_option = app.add_option("OUTPUT", output, "directory to create");
-  app.add_flag("--dry-run", options.dry_run, "print the plan and the exact output size, write nothing");
-  app.add_option("--threads", n_threads, "threads to use (default: all)")->check(CLI::Range(1, 4096));
+  app.add_flag("--dry-run", options.dry_run,
+               "print the plan and the exact output size, write nothing");
+  app.add_option("--threads", n_threads, "threads to use (default: all)")
+      ->check(CLI::Range(1, 4096));
   app.add_flag("--force", options.force, "replace OUTPUT if it is a DF11 artifact");
   app.add_option("--include", options.plan.include,
                  "tensors to compress even if the rules leave them alone (glob, repeatable)");
-  app.add_option("--exclude", options.plan.exclude, "tensors to keep as they are (glob, repeatable)");
+  app.add_option("--exclude", options.plan.exclude,
+                 "tensors to keep as they are (glob, repeatable)");
   app.add_option("--omit", options.omit, "source files to leave out (glob, repeatable)");
   app.add_flag("--quiet", quiet, "no progress and no summary");
   app.add_flag("--json", json, "print the summary as JSON");
-  app.footer("Exit codes: 0 done, 2 could not do it, 130/143 stopped by a signal.\n"
-             "Afterwards: df11-verify OUTPUT --source SOURCE");
+  app.footer(
+      "Exit codes: 0 done, 2 could not do it, 130/143 stopped by a signal.\n"
+      "Afterwards: df11-verify OUTPUT --source SOURCE");
   if (const auto exit_code = cli::parse(app, argc, argv)) return *exit_code;
   if (output_option->count() == 0 && !options.dry_run) {
     std::cerr << "df11-compress: error: OUTPUT is missing (only --dry-run works without)\n";

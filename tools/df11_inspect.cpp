@@ -38,8 +38,9 @@ struct Inspection {
 };
 
 // Exponent entropy of a group of an artifact: its weights are decoded and counted.
-Result<double> measure_entropy(const Artifact& artifact, const GroupEntry& entry, const Decoder& decoder,
-                               const Executor& executor, Progress& progress) {
+Result<double> measure_entropy(const Artifact& artifact, const GroupEntry& entry,
+                               const Decoder& decoder, const Executor& executor,
+                               Progress& progress) {
   DF11_ASSIGN(const GroupReader reader, GroupReader::open(artifact, entry, decoder));
   static Pool<RunBuffers> buffers;
   std::mutex mutex;
@@ -57,45 +58,51 @@ Result<double> measure_entropy(const Artifact& artifact, const GroupEntry& entry
   return entropy_bits(total);
 }
 
-Result<Inspection> inspect_artifact(const fs::path& directory, const Executor& executor, Progress& progress) {
+Result<Inspection> inspect_artifact(const fs::path& directory, const Executor& executor,
+                                    Progress& progress) {
   DF11_ASSIGN(const Artifact artifact, Artifact::open(directory));
   const std::unique_ptr<Decoder> decoder = make_cpu_decoder();
   Inspection inspection;
   inspection.artifact = true;
   std::map<std::string, std::string> reasons;
   if (artifact.manifest()) {
-    for (const ManifestTensor& tensor : artifact.manifest()->tensors) reasons[tensor.name] = tensor.reason;
+    for (const ManifestTensor& tensor : artifact.manifest()->tensors)
+      reasons[tensor.name] = tensor.reason;
   }
   uint64_t total_bytes = 0;
   for (const GroupEntry& entry : artifact.groups()) total_bytes += 2 * entry.n_elements();
   progress.total_bytes = total_bytes;
   for (const GroupEntry& entry : artifact.groups()) {
     DF11_ASSIGN(const Group group, artifact.load_group(entry));
-    DF11_ASSIGN(const double entropy, measure_entropy(artifact, entry, *decoder, executor, progress));
-    inspection.groups.push_back({entry.module, entry.n_elements(), entropy, group.tables.longest_code_bits(),
-                                 entry.stored_bytes()});
+    DF11_ASSIGN(const double entropy,
+                measure_entropy(artifact, entry, *decoder, executor, progress));
+    inspection.groups.push_back({entry.module, entry.n_elements(), entropy,
+                                 group.tables.longest_code_bits(), entry.stored_bytes()});
   }
   for (const TensorLocation* tensor : artifact.verbatim()) {
     const auto reason = reasons.find(tensor->info.name);
-    inspection.verbatim.push_back({tensor->info.name, std::string(dtype_name(tensor->info.dtype)),
-                                   shape_text(tensor->info.shape), tensor->info.size_bytes(),
-                                   reason != reasons.end() ? reason->second : "its publisher kept it"});
+    inspection.verbatim.push_back(
+        {tensor->info.name, std::string(dtype_name(tensor->info.dtype)),
+         shape_text(tensor->info.shape), tensor->info.size_bytes(),
+         reason != reasons.end() ? reason->second : "its publisher kept it"});
   }
   return inspection;
 }
 
-Result<Inspection> inspect_checkpoint(const fs::path& directory, const Executor& executor, Progress& progress) {
+Result<Inspection> inspect_checkpoint(const fs::path& directory, const Executor& executor,
+                                      Progress& progress) {
   CompressOptions options;
   options.dry_run = true;
   DF11_ASSIGN(const CompressSummary summary, compress(directory, {}, options, executor, progress));
   Inspection inspection;
   for (const ManifestGroup& group : summary.manifest.groups) {
-    inspection.groups.push_back(
-        {group.module, group.n_elements, group.entropy_bits, group.longest_code_bits, group.stored_bytes});
+    inspection.groups.push_back({group.module, group.n_elements, group.entropy_bits,
+                                 group.longest_code_bits, group.stored_bytes});
   }
   for (const ManifestTensor& tensor : summary.manifest.tensors) {
     if (!tensor.group.empty()) continue;
-    inspection.verbatim.push_back({tensor.name, std::string(dtype_name(tensor.dtype)), shape_text(tensor.shape),
+    inspection.verbatim.push_back({tensor.name, std::string(dtype_name(tensor.dtype)),
+                                   shape_text(tensor.shape),
                                    *tensor_bytes(tensor.dtype, tensor.shape), tensor.reason});
   }
   return inspection;
@@ -109,8 +116,12 @@ bool is_artifact(const fs::path& directory) {
   return config && json_find(*config, kDf11ConfigKey) != nullptr;
 }
 
-double as_double(uint64_t n) { return static_cast<double>(n); }
-double bits_a_weight(const GroupRow& row) { return 8 * as_double(row.stored_bytes) / as_double(row.n_elements); }
+double as_double(uint64_t n) {
+  return static_cast<double>(n);
+}
+double bits_a_weight(const GroupRow& row) {
+  return 8 * as_double(row.stored_bytes) / as_double(row.n_elements);
+}
 
 std::string to_text(const Inspection& inspection) {
   cli::Table table({"group", "weights", "bits/weight", "entropy", "longest", "before", "after", ""},
@@ -119,28 +130,34 @@ std::string to_text(const Inspection& inspection) {
   for (const GroupRow& row : inspection.groups) {
     n_elements += row.n_elements;
     stored_bytes += row.stored_bytes;
-    table.add({row.module, cli::format_count(row.n_elements), cli::format_fixed(bits_a_weight(row), 3),
-               cli::format_fixed(row.entropy_bits, 3), std::to_string(row.longest_code_bits),
-               cli::format_bytes(2 * as_double(row.n_elements)), cli::format_bytes(as_double(row.stored_bytes)),
+    table.add({row.module, cli::format_count(row.n_elements),
+               cli::format_fixed(bits_a_weight(row), 3), cli::format_fixed(row.entropy_bits, 3),
+               std::to_string(row.longest_code_bits),
+               cli::format_bytes(2 * as_double(row.n_elements)),
+               cli::format_bytes(as_double(row.stored_bytes)),
                cli::format_percent(as_double(row.stored_bytes), 2 * as_double(row.n_elements))});
   }
   std::string text = inspection.groups.empty() ? "no groups\n" : table.to_string();
   if (!inspection.verbatim.empty()) {
-    cli::Table rest({"verbatim tensor", "dtype", "shape", "bytes", "reason"}, {false, false, false, true, false});
+    cli::Table rest({"verbatim tensor", "dtype", "shape", "bytes", "reason"},
+                    {false, false, false, true, false});
     for (const VerbatimRow& row : inspection.verbatim) {
       verbatim_bytes += row.n_bytes;
-      rest.add({row.name, row.dtype, row.shape, cli::format_bytes(as_double(row.n_bytes)), row.reason});
+      rest.add(
+          {row.name, row.dtype, row.shape, cli::format_bytes(as_double(row.n_bytes)), row.reason});
     }
     text += "\n" + rest.to_string();
   }
   const uint64_t before = 2 * n_elements + verbatim_bytes, after = stored_bytes + verbatim_bytes;
-  text += "\n" + cli::format_count(inspection.groups.size()) + " groups, " + cli::format_count(n_elements) +
+  text += "\n" + cli::format_count(inspection.groups.size()) + " groups, " +
+          cli::format_count(n_elements) +
           " weights: " + cli::format_bytes(2 * as_double(n_elements)) + " -> " +
-          cli::format_bytes(as_double(stored_bytes)) + "; " + cli::format_count(inspection.verbatim.size()) +
+          cli::format_bytes(as_double(stored_bytes)) + "; " +
+          cli::format_count(inspection.verbatim.size()) +
           " verbatim tensors: " + cli::format_bytes(as_double(verbatim_bytes)) + "\n" +
           (inspection.artifact ? "artifact: " : "checkpoint, as it would be compressed: ") +
-          cli::format_bytes(as_double(before)) + " -> " + cli::format_bytes(as_double(after)) + " (" +
-          cli::format_percent(as_double(after), as_double(before)) + ")\n";
+          cli::format_bytes(as_double(before)) + " -> " + cli::format_bytes(as_double(after)) +
+          " (" + cli::format_percent(as_double(after), as_double(before)) + ")\n";
   return text;
 }
 
@@ -156,7 +173,10 @@ std::string to_json(const Inspection& inspection, const std::string& directory) 
                       {"stored_bytes", row.stored_bytes}});
   }
   for (const VerbatimRow& row : inspection.verbatim) {
-    verbatim.push_back({{"name", row.name}, {"dtype", row.dtype}, {"shape", row.shape}, {"bytes", row.n_bytes},
+    verbatim.push_back({{"name", row.name},
+                        {"dtype", row.dtype},
+                        {"shape", row.shape},
+                        {"bytes", row.n_bytes},
                         {"reason", row.reason}});
   }
   const Json root = {{"report", "df11-inspect"},
@@ -179,7 +199,8 @@ int main(int argc, char** argv) {
   int n_threads = 0;
   bool json = false;
   app.add_option("DIR", directory, "DF11 artifact or checkpoint directory")->required();
-  app.add_option("--threads", n_threads, "threads to use (default: all)")->check(CLI::Range(1, 4096));
+  app.add_option("--threads", n_threads, "threads to use (default: all)")
+      ->check(CLI::Range(1, 4096));
   app.add_flag("--json", json, "print JSON");
   app.footer("Exit codes: 0 done, 2 could not do it, 130/143 stopped by a signal.");
   if (const auto exit_code = cli::parse(app, argc, argv)) return *exit_code;

@@ -1,5 +1,5 @@
-// df11-make-checkpoint OUTPUT: writes a Qwen3-shaped checkpoint with trained-like weights, for trying
-// the programs and for measurements. Not installed.
+// df11-make-checkpoint OUTPUT: writes a Qwen3-shaped checkpoint with trained-like weights, for
+// trying the programs and for measurements. Not installed.
 //
 // Weights are normal with a scale per row that varies log-normally, as rows of trained matrices do;
 // that gives exponents an entropy of about 2.6 bits. Everything follows from the seed.
@@ -20,8 +20,8 @@ using namespace df11;
 namespace fs = std::filesystem;
 
 struct Model {
-  uint64_t n_layers = 4, hidden = 256, intermediate = 768, vocab = 4096, n_heads = 4, n_kv_heads = 2,
-           head_dim = 64;
+  uint64_t n_layers = 4, hidden = 256, intermediate = 768, vocab = 4096, n_heads = 4,
+           n_kv_heads = 2, head_dim = 64;
   bool tied = false;
   uint64_t seed = 1;
   uint64_t max_shard_bytes = uint64_t{5} << 30;
@@ -106,8 +106,8 @@ std::vector<TensorInfo> tensors_of(const Model& model) {
   return tensors;
 }
 
-Result<void> write_shard(const fs::path& path, const std::vector<TensorInfo>& tensors, uint64_t first_tensor,
-                         const Weights& weights, const Executor& executor) {
+Result<void> write_shard(const fs::path& path, const std::vector<TensorInfo>& tensors,
+                         uint64_t first_tensor, const Weights& weights, const Executor& executor) {
   const SafetensorsHeader header = SafetensorsHeader::lay_out(tensors, {{"format", "pt"}});
   DF11_ASSIGN(const File file, File::create(path));
   const std::string head = header.serialize();
@@ -121,10 +121,12 @@ Result<void> write_shard(const fs::path& path, const std::vector<TensorInfo>& te
       const uint64_t begin = i * rows_at_once, end = std::min(n_rows, begin + rows_at_once);
       std::vector<uint16_t> words((end - begin) * n_columns);
       for (uint64_t row = begin; row < end; ++row) {
-        weights.fill_row(first_tensor + t, row, norm, std::span(words).subspan((row - begin) * n_columns, n_columns));
+        weights.fill_row(first_tensor + t, row, norm,
+                         std::span(words).subspan((row - begin) * n_columns, n_columns));
       }
-      return file.write_exact({reinterpret_cast<const uint8_t*>(words.data()), 2 * words.size()},
-                              header.data_offset_bytes() + info.begin_bytes + 2 * begin * n_columns);
+      return file.write_exact(
+          {reinterpret_cast<const uint8_t*>(words.data()), 2 * words.size()},
+          header.data_offset_bytes() + info.begin_bytes + 2 * begin * n_columns);
     }));
   }
   return {};
@@ -155,13 +157,14 @@ Result<void> make_checkpoint(const fs::path& output, const Model& model, const E
   for (size_t i = 0; i < shards.size(); ++i) {
     char name[64];
     std::snprintf(name, sizeof name, "model-%05zu-of-%05zu.safetensors", i + 1, shards.size());
-    DF11_TRY(write_shard(output / (shards.size() == 1 ? "model.safetensors" : name), shards[i], first_tensor,
-                         weights, executor));
+    DF11_TRY(write_shard(output / (shards.size() == 1 ? "model.safetensors" : name), shards[i],
+                         first_tensor, weights, executor));
     for (const TensorInfo& tensor : shards[i]) json_append(weight_map, tensor.name, name);
     first_tensor += shards[i].size();
   }
   if (shards.size() > 1) {
-    const Json index = {{"metadata", {{"total_size", total_bytes}}}, {"weight_map", std::move(weight_map)}};
+    const Json index = {{"metadata", {{"total_size", total_bytes}}},
+                        {"weight_map", std::move(weight_map)}};
     DF11_TRY(write_text_file(output / "model.safetensors.index.json", index.dump(2) + "\n"));
   }
   const Json config = {{"architectures", {"Qwen3ForCausalLM"}},
@@ -186,19 +189,22 @@ Result<void> make_checkpoint(const fs::path& output, const Model& model, const E
                        {"use_cache", true},
                        {"vocab_size", model.vocab}};
   DF11_TRY(write_text_file(output / "config.json", config.dump(2) + "\n"));
-  DF11_TRY(write_text_file(output / "generation_config.json",
-                           "{\n  \"bos_token_id\": 0,\n  \"eos_token_id\": 1,\n  \"do_sample\": false\n}\n"));
+  DF11_TRY(write_text_file(
+      output / "generation_config.json",
+      "{\n  \"bos_token_id\": 0,\n  \"eos_token_id\": 1,\n  \"do_sample\": false\n}\n"));
   Json vocabulary = Json::object();
   for (uint64_t i = 0; i < std::min<uint64_t>(model.vocab, 4096); ++i) {
     json_append(vocabulary, "t" + std::to_string(i), i);
   }
-  const Json tokenizer = {{"version", "1.0"},
-                          {"added_tokens", Json::array()},
-                          {"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
-                          {"model", {{"type", "WordLevel"}, {"vocab", std::move(vocabulary)}, {"unk_token", "t0"}}}};
+  const Json tokenizer = {
+      {"version", "1.0"},
+      {"added_tokens", Json::array()},
+      {"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
+      {"model", {{"type", "WordLevel"}, {"vocab", std::move(vocabulary)}, {"unk_token", "t0"}}}};
   DF11_TRY(write_text_file(output / "tokenizer.json", tokenizer.dump(1) + "\n"));
-  return write_text_file(output / "tokenizer_config.json",
-                         "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  \"eos_token\": \"t1\"\n}\n");
+  return write_text_file(
+      output / "tokenizer_config.json",
+      "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  \"eos_token\": \"t1\"\n}\n");
 }
 
 }  // namespace

@@ -19,15 +19,17 @@ std::string report_text(const VerifyReport& report, double seconds) {
   if (report.n_findings_dropped != 0) {
     text += "  ... and " + cli::format_count(report.n_findings_dropped) + " more\n";
   }
-  for (const std::string& path : report.ignored_files) text += "  not checked (--ignore): " + path + "\n";
+  for (const std::string& path : report.ignored_files)
+    text += "  not checked (--ignore): " + path + "\n";
   for (const std::string& note : report.notes) text += "  note: " + note + "\n";
   text += report.artifact + ": " + (report.equal() ? "EQUAL" : "NOT EQUAL");
   if (report.n_tensors != 0 || report.n_files != 0) {
-    text += report.source.empty() ? " to what its manifest records: " : " to " + report.source + ": ";
+    text +=
+        report.source.empty() ? " to what its manifest records: " : " to " + report.source + ": ";
     text += cli::format_count(report.n_tensors) + " tensors, " +
             cli::format_bytes(static_cast<double>(report.weight_bytes)) + " of weights " +
-            (report.source.empty() ? "decoded and hashed" : "decoded and compared byte for byte") + ", " +
-            cli::format_count(report.n_files) + " files, " + cli::format_seconds(seconds);
+            (report.source.empty() ? "decoded and hashed" : "decoded and compared byte for byte") +
+            ", " + cli::format_count(report.n_files) + " files, " + cli::format_seconds(seconds);
     if (seconds > 0) {
       text += ", " + cli::format_bytes(static_cast<double>(report.weight_bytes) / seconds) + "/s";
     }
@@ -48,11 +50,15 @@ int main(int argc, char** argv) {
   app.add_option("ARTIFACT", artifact, "DF11 directory")->required();
   CLI::Option* source_option =
       app.add_option("--source", source, "checkpoint directory to compare with, byte for byte");
-  app.add_option("--ignore", options.ignore, "files not to check (glob, repeatable); named in the report");
-  app.add_option("--threads", n_threads, "threads to use (default: all)")->check(CLI::Range(1, 4096));
+  app.add_option("--ignore", options.ignore,
+                 "files not to check (glob, repeatable); named in the report");
+  app.add_option("--threads", n_threads, "threads to use (default: all)")
+      ->check(CLI::Range(1, 4096));
   app.add_flag("--quiet", quiet, "print nothing but errors; see the exit code");
   app.add_flag("--json", json, "print the report as JSON");
-  app.footer("Exit codes: 0 equal, 1 not equal or corrupt, 2 could not check, 130/143 stopped by a signal.");
+  app.footer(
+      "Exit codes: 0 equal, 1 not equal or corrupt, 2 could not check, 130/143 stopped by a "
+      "signal.");
   if (const auto exit_code = cli::parse(app, argc, argv)) return *exit_code;
   if (source_option->count() != 0) options.source = source;
 
@@ -65,8 +71,10 @@ int main(int argc, char** argv) {
     return verify(artifact, options, *decoder, executor, progress);
   }();
   if (!report) return cli::report_error("df11-verify", report.error());
-  if (json) std::cout << to_json(*report, watch.seconds());
-  else if (!quiet) std::cout << report_text(*report, watch.seconds());
+  if (json)
+    std::cout << to_json(*report, watch.seconds());
+  else if (!quiet)
+    std::cout << report_text(*report, watch.seconds());
   std::cout.flush();
   if (!std::cout) return cli::kExitFailed;
   return report->equal() ? cli::kExitGood : cli::kExitNotEqual;

@@ -52,7 +52,8 @@ void FileChecker::check_config(const Checkpoint& source) {
 
 Result<void> FileChecker::check_sha256(const ManifestFile& file) {
   DF11_ASSIGN(const File opened, File::open_read(artifact_.directory() / file.path));
-  DF11_ASSIGN(const Sha256 digest, sha256_of_file(opened, opened.size_bytes(), executor_, progress_));
+  DF11_ASSIGN(const Sha256 digest,
+              sha256_of_file(opened, opened.size_bytes(), executor_, progress_));
   ++n_files_;
   if (digest != file.sha256) {
     findings_.add({"file_differs", file.path, "",
@@ -61,28 +62,33 @@ Result<void> FileChecker::check_sha256(const ManifestFile& file) {
   return {};
 }
 
-Result<void> FileChecker::compare_file(const std::filesystem::path& a, const std::filesystem::path& b,
-                                       const std::string& name) {
+Result<void> FileChecker::compare_file(const std::filesystem::path& a,
+                                       const std::filesystem::path& b, const std::string& name) {
   constexpr size_t kChunkBytes = size_t{1} << 20;
   DF11_ASSIGN(const File file_a, File::open_read(a));
   DF11_ASSIGN(const File file_b, File::open_read(b));
   ++n_files_;
   if (file_a.size_bytes() != file_b.size_bytes()) {
-    findings_.add({"file_differs", name, "", std::to_string(file_a.size_bytes()) + " bytes in the artifact, " +
-                                                 std::to_string(file_b.size_bytes()) + " in the source"});
+    findings_.add({"file_differs", name, "",
+                   std::to_string(file_a.size_bytes()) + " bytes in the artifact, " +
+                       std::to_string(file_b.size_bytes()) + " in the source"});
     return {};
   }
   std::vector<uint8_t> bytes_a(kChunkBytes), bytes_b(kChunkBytes);
   for (uint64_t offset = 0; offset < file_a.size_bytes(); offset += kChunkBytes) {
     DF11_TRY(executor_.check_cancelled());
-    const size_t n = static_cast<size_t>(std::min<uint64_t>(kChunkBytes, file_a.size_bytes() - offset));
+    const size_t n =
+        static_cast<size_t>(std::min<uint64_t>(kChunkBytes, file_a.size_bytes() - offset));
     DF11_TRY(file_a.read_exact({bytes_a.data(), n}, offset));
     DF11_TRY(file_b.read_exact({bytes_b.data(), n}, offset));
     if (std::memcmp(bytes_a.data(), bytes_b.data(), n) != 0) {
       const size_t at = static_cast<size_t>(
-          std::mismatch(bytes_a.begin(), bytes_a.begin() + static_cast<ptrdiff_t>(n), bytes_b.begin()).first -
+          std::mismatch(bytes_a.begin(), bytes_a.begin() + static_cast<ptrdiff_t>(n),
+                        bytes_b.begin())
+              .first -
           bytes_a.begin());
-      findings_.add({"file_differs", name, "", "first difference at byte " + std::to_string(offset + at)});
+      findings_.add(
+          {"file_differs", name, "", "first difference at byte " + std::to_string(offset + at)});
       return {};
     }
   }
@@ -92,7 +98,8 @@ Result<void> FileChecker::compare_file(const std::filesystem::path& a, const std
 Result<std::vector<FileChecker::Task>> FileChecker::plan(const Checkpoint* source) {
   DF11_ASSIGN(const std::vector<DirectoryEntry> entries, list_files(artifact_.directory()));
   std::map<std::string, uint64_t> present;
-  for (const DirectoryEntry& entry : entries) present.emplace(entry.relative_path, entry.size_bytes);
+  for (const DirectoryEntry& entry : entries)
+    present.emplace(entry.relative_path, entry.size_bytes);
   std::vector<Task> tasks;
 
   if (artifact_.manifest()) {
@@ -104,8 +111,9 @@ Result<std::vector<FileChecker::Task>> FileChecker::plan(const Checkpoint* sourc
       if (found == present.end()) {
         findings_.add({"file_missing", file.path, "", "listed in the manifest, but not here"});
       } else if (found->second != file.size_bytes) {
-        findings_.add({"file_differs", file.path, "", std::to_string(found->second) + " bytes, the manifest has " +
-                                                          std::to_string(file.size_bytes)});
+        findings_.add({"file_differs", file.path, "",
+                       std::to_string(found->second) + " bytes, the manifest has " +
+                           std::to_string(file.size_bytes)});
       } else {
         total_bytes_ += file.size_bytes;
         tasks.push_back([this, &file] { return check_sha256(file); });

@@ -17,9 +17,13 @@ namespace df11 {
 
 class FileChecker {
  public:
-  FileChecker(const Artifact& artifact, const std::vector<std::string>& ignore, const Executor& executor,
-              Progress& progress, Findings& findings)
-      : artifact_(artifact), ignore_(ignore), executor_(executor), progress_(progress), findings_(findings) {}
+  FileChecker(const Artifact& artifact, const std::vector<std::string>& ignore,
+              const Executor& executor, Progress& progress, Findings& findings)
+      : artifact_(artifact),
+        ignore_(ignore),
+        executor_(executor),
+        progress_(progress),
+        findings_(findings) {}
 
   using Task = std::function<Result<void>()>;
 

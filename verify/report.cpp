@@ -10,19 +10,23 @@ namespace df11 {
 
 void Findings::add(Finding finding) {
   const std::lock_guard lock(mutex_);
-  if (findings_.size() < kMaxKept) findings_.push_back(std::move(finding));
-  else ++n_dropped_;
+  if (findings_.size() < kMaxKept)
+    findings_.push_back(std::move(finding));
+  else
+    ++n_dropped_;
 }
 
 void Findings::add(std::string kind, const Error& error) {
   std::string message = error.message;
-  if (error.offset_bytes) message = "at byte " + std::to_string(*error.offset_bytes) + ": " + message;
+  if (error.offset_bytes)
+    message = "at byte " + std::to_string(*error.offset_bytes) + ": " + message;
   add({std::move(kind), error.file, error.tensor, std::move(message)});
 }
 
 void Findings::move_to(VerifyReport& report) {
   std::sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) {
-    return std::tie(a.file, a.tensor, a.kind, a.message) < std::tie(b.file, b.tensor, b.kind, b.message);
+    return std::tie(a.file, a.tensor, a.kind, a.message) <
+           std::tie(b.file, b.tensor, b.kind, b.message);
   });
   report.findings = std::move(findings_);
   report.n_findings_dropped = n_dropped_;
@@ -36,24 +40,25 @@ std::string to_json(const VerifyReport& report, double seconds) {
                         {"tensor", finding.tensor},
                         {"message", finding.message}});
   }
-  const Json root = {{"report", "df11-verify"},
-                     {"report_version", 1},
-                     {"tool_version", kVersion},
-                     {"verdict", report.equal() ? "equal" : "not_equal"},
-                     {"artifact", report.artifact},
-                     {"source", report.source},
-                     {"has_manifest", report.has_manifest},
-                     {"method", report.source.empty() ? "decoded_and_hashed" : "decoded_and_compared"},
-                     {"decoder", report.decoder},
-                     {"groups", report.n_groups},
-                     {"tensors", report.n_tensors},
-                     {"weight_bytes", report.weight_bytes},
-                     {"files", report.n_files},
-                     {"seconds", seconds},
-                     {"ignored_files", report.ignored_files},
-                     {"notes", report.notes},
-                     {"findings", std::move(findings)},
-                     {"findings_dropped", report.n_findings_dropped}};
+  const Json root = {
+      {"report", "df11-verify"},
+      {"report_version", 1},
+      {"tool_version", kVersion},
+      {"verdict", report.equal() ? "equal" : "not_equal"},
+      {"artifact", report.artifact},
+      {"source", report.source},
+      {"has_manifest", report.has_manifest},
+      {"method", report.source.empty() ? "decoded_and_hashed" : "decoded_and_compared"},
+      {"decoder", report.decoder},
+      {"groups", report.n_groups},
+      {"tensors", report.n_tensors},
+      {"weight_bytes", report.weight_bytes},
+      {"files", report.n_files},
+      {"seconds", seconds},
+      {"ignored_files", report.ignored_files},
+      {"notes", report.notes},
+      {"findings", std::move(findings)},
+      {"findings_dropped", report.n_findings_dropped}};
   return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

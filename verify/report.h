@@ -20,13 +20,13 @@ struct Finding {
 
 struct VerifyReport {
   std::string artifact;
-  std::string source;            // empty: against the manifest
+  std::string source;  // empty: against the manifest
   bool has_manifest = false;
-  std::string decoder;           // "cpu", …
-  uint64_t n_groups = 0;         // decoded in full
-  uint64_t n_tensors = 0;        // compared or hashed in full, groups' members included
-  uint64_t weight_bytes = 0;     // of those tensors
-  uint64_t n_files = 0;          // whose SHA-256 or bytes were checked
+  std::string decoder;                     // "cpu", …
+  uint64_t n_groups = 0;                   // decoded in full
+  uint64_t n_tensors = 0;                  // compared or hashed in full, groups' members included
+  uint64_t weight_bytes = 0;               // of those tensors
+  uint64_t n_files = 0;                    // whose SHA-256 or bytes were checked
   std::vector<std::string> ignored_files;  // skipped by --ignore
   std::vector<std::string> notes;          // what was accepted with a remark
   std::vector<Finding> findings;           // sorted; empty: everything is equal

@@ -18,7 +18,8 @@ std::string hex_word(uint16_t word) {
 }
 
 // "element 17: 0x3f80 in the artifact, 0xbf80 in the source", or the byte for other dtypes.
-std::string describe_difference(Dtype dtype, uint64_t offset_bytes, ByteSpan artifact, ByteSpan source) {
+std::string describe_difference(Dtype dtype, uint64_t offset_bytes, ByteSpan artifact,
+                                ByteSpan source) {
   const size_t at = static_cast<size_t>(
       std::mismatch(artifact.begin(), artifact.end(), source.begin()).first - artifact.begin());
   if (dtype != Dtype::kBF16) return "first difference at byte " + std::to_string(offset_bytes + at);
@@ -76,9 +77,10 @@ void TensorChecker::check_tensor_set() {
     if (wanted == nullptr) continue;
     if (wanted->dtype != tensor->info.dtype || wanted->shape != tensor->info.shape) {
       findings_.add({"tensor_differs", file, tensor->info.name,
-                     std::string(dtype_name(tensor->info.dtype)) + " " + shape_text(tensor->info.shape) +
-                         " in the artifact, " + std::string(dtype_name(wanted->dtype)) + " " +
-                         shape_text(wanted->shape) + " in the source"});
+                     std::string(dtype_name(tensor->info.dtype)) + " " +
+                         shape_text(tensor->info.shape) + " in the artifact, " +
+                         std::string(dtype_name(wanted->dtype)) + " " + shape_text(wanted->shape) +
+                         " in the source"});
     }
   }
   for (const GroupEntry& group : artifact_.groups()) {
@@ -97,17 +99,19 @@ void TensorChecker::check_tensor_set() {
   }
 }
 
-std::vector<TensorChecker::Piece> TensorChecker::pieces_of_run(const Group& group, uint64_t first_element,
-                                                               std::span<const uint16_t> words) const {
+std::vector<TensorChecker::Piece> TensorChecker::pieces_of_run(
+    const Group& group, uint64_t first_element, std::span<const uint16_t> words) const {
   std::vector<Piece> pieces;
   uint64_t member_begin = 0;
   const uint64_t end_element = first_element + words.size();
   for (size_t i = 0; i < group.member_elements.size(); ++i) {
     const uint64_t member_end = member_begin + group.member_elements[i];
-    const uint64_t begin = std::max(member_begin, first_element), end = std::min(member_end, end_element);
+    const uint64_t begin = std::max(member_begin, first_element),
+                   end = std::min(member_end, end_element);
     if (begin < end) {
       const auto part = words.subspan(begin - first_element, end - begin);
-      pieces.push_back({&group.entry->members[i], expected(group.entry->members[i]),
+      pieces.push_back({&group.entry->members[i],
+                        expected(group.entry->members[i]),
                         2 * (begin - member_begin),
                         {reinterpret_cast<const uint8_t*>(part.data()), part.size_bytes()}});
     }
@@ -116,7 +120,8 @@ std::vector<TensorChecker::Piece> TensorChecker::pieces_of_run(const Group& grou
   return pieces;
 }
 
-Result<void> TensorChecker::compare_with_source(const Piece& piece, Buffers& buffers, const std::string& file) {
+Result<void> TensorChecker::compare_with_source(const Piece& piece, Buffers& buffers,
+                                                const std::string& file) {
   uint8_t* bytes = buffers.source_bytes.ensure(piece.bytes.size());
   DF11_TRY(source_->read(*piece.expected->source, piece.offset_bytes, {bytes, piece.bytes.size()}));
   if (std::memcmp(bytes, piece.bytes.data(), piece.bytes.size()) != 0) {
@@ -131,8 +136,9 @@ void TensorChecker::finish_hash(OrderedHash& hash, const std::string& file) {
   if (hash.expected != nullptr) {
     const Xxh128 digest = hash.hasher.digest();
     if (digest != hash.expected->xxh3_128) {
-      findings_.add({"tensor_differs", file, *hash.tensor,
-                     "XXH3-128 is " + digest.hex() + ", the manifest has " + hash.expected->xxh3_128.hex()});
+      findings_.add(
+          {"tensor_differs", file, *hash.tensor,
+           "XXH3-128 is " + digest.hex() + ", the manifest has " + hash.expected->xxh3_128.hex()});
     }
   }
   hash = OrderedHash();
@@ -201,19 +207,23 @@ Result<void> TensorChecker::check_verbatim(const TensorLocation& tensor) {
   const std::string& file = artifact_.shards().shards()[tensor.shard].name;
   const ExpectedTensor* wanted = expected(tensor.info.name);
   const uint64_t n_bytes = tensor.info.size_bytes();
-  if (wanted == nullptr || tensor_bytes(wanted->dtype, wanted->shape) != n_bytes) return {};  // a finding already
+  if (wanted == nullptr || tensor_bytes(wanted->dtype, wanted->shape) != n_bytes)
+    return {};  // a finding already
   const auto buffers = buffers_.take();
   OrderedHash hash;
   hash.tensor = &tensor.info.name;
   hash.expected = wanted;
   for (uint64_t offset = 0; offset < n_bytes; offset += kChunkBytes) {
     DF11_TRY(executor_.check_cancelled());
-    const MutableByteSpan chunk{buffers->artifact_bytes.ensure(kChunkBytes),
-                                static_cast<size_t>(std::min<uint64_t>(kChunkBytes, n_bytes - offset))};
+    const MutableByteSpan chunk{
+        buffers->artifact_bytes.ensure(kChunkBytes),
+        static_cast<size_t>(std::min<uint64_t>(kChunkBytes, n_bytes - offset))};
     DF11_TRY(artifact_.shards().read(tensor, offset, chunk));
     const Piece piece{&tensor.info.name, wanted, offset, chunk};
-    if (source_ != nullptr) DF11_TRY(compare_with_source(piece, *buffers, file));
-    else add_to_hash(hash, piece, file);
+    if (source_ != nullptr)
+      DF11_TRY(compare_with_source(piece, *buffers, file));
+    else
+      add_to_hash(hash, piece, file);
     progress_.add(chunk.size());
   }
   if (source_ == nullptr) finish_hash(hash, file);

@@ -28,9 +28,15 @@ class TensorChecker {
  public:
   // `source` holds the locations in `expected`; null when they have none.
   TensorChecker(const Artifact& artifact, const ExpectedTensors& expected, const ShardSet* source,
-                const Decoder& decoder, const Executor& executor, Progress& progress, Findings& findings)
-      : artifact_(artifact), expected_(expected), source_(source), decoder_(decoder), executor_(executor),
-        progress_(progress), findings_(findings) {}
+                const Decoder& decoder, const Executor& executor, Progress& progress,
+                Findings& findings)
+      : artifact_(artifact),
+        expected_(expected),
+        source_(source),
+        decoder_(decoder),
+        executor_(executor),
+        progress_(progress),
+        findings_(findings) {}
 
   // Compares names, dtypes and sizes; reads no data.
   void check_tensor_set();

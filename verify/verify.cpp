@@ -62,12 +62,15 @@ Result<VerifyReport> verify(const std::filesystem::path& directory, const Verify
   if (!source && !artifact->manifest()) {
     return fail(Error{ErrorCode::invalid_argument,
                       "it has no df11_manifest.json: say what to compare it with (--source)",
-                      directory.string(), {}, {}});
+                      directory.string(),
+                      {},
+                      {}});
   }
 
-  const ExpectedTensors expected = source ? expected_from(*source) : expected_from(*artifact->manifest());
-  TensorChecker tensors(*artifact, expected, source ? &source->shards() : nullptr, decoder, executor,
-                        progress, findings);
+  const ExpectedTensors expected =
+      source ? expected_from(*source) : expected_from(*artifact->manifest());
+  TensorChecker tensors(*artifact, expected, source ? &source->shards() : nullptr, decoder,
+                        executor, progress, findings);
   FileChecker files(*artifact, options.ignore, executor, progress, findings);
   tensors.check_tensor_set();
   DF11_ASSIGN(std::vector<FileChecker::Task> tasks, files.plan(source ? &*source : nullptr));

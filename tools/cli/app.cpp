@@ -44,7 +44,8 @@ const CancelToken& cancel_on_signals() {
 
 int report_error(std::string_view program, const Error& error) {
   if (error.code == ErrorCode::cancelled && caught_signal != 0) {
-    std::cerr << program << ": stopped by signal " << caught_signal << "; nothing was left behind\n";
+    std::cerr << program << ": stopped by signal " << caught_signal
+              << "; nothing was left behind\n";
     return 128 + caught_signal;
   }
   std::cerr << program << ": error: " << error.describe() << "\n";
@@ -67,8 +68,9 @@ void ProgressLine::run(std::stop_token stop) {
     if (total <= 0 || done <= 0) continue;
     const double seconds = watch.seconds();
     const double rate = done / seconds;
-    std::string line = "\r\033[K" + format_percent(std::min(done, total), total) + "  " + format_bytes(done) +
-                       " of " + format_bytes(total) + "  " + format_bytes(rate) + "/s  " +
+    std::string line = "\r\033[K" + format_percent(std::min(done, total), total) + "  " +
+                       format_bytes(done) + " of " + format_bytes(total) + "  " +
+                       format_bytes(rate) + "/s  " +
                        format_seconds(std::max(0.0, total - done) / rate) + " left";
     std::fputs(line.c_str(), stderr);
   }
@@ -107,8 +109,10 @@ std::string format_seconds(double seconds) {
   const auto whole = static_cast<uint64_t>(seconds + 0.5);
   char text[64];
   if (whole >= 3600) {
-    std::snprintf(text, sizeof text, "%llu:%02llu:%02llu", static_cast<unsigned long long>(whole / 3600),
-                  static_cast<unsigned long long>(whole / 60 % 60), static_cast<unsigned long long>(whole % 60));
+    std::snprintf(text, sizeof text, "%llu:%02llu:%02llu",
+                  static_cast<unsigned long long>(whole / 3600),
+                  static_cast<unsigned long long>(whole / 60 % 60),
+                  static_cast<unsigned long long>(whole % 60));
   } else {
     std::snprintf(text, sizeof text, "%llu:%02llu", static_cast<unsigned long long>(whole / 60),
                   static_cast<unsigned long long>(whole % 60));

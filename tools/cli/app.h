@@ -55,11 +55,11 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-std::string format_bytes(double n_bytes);        // "1.23 GB", decimal units
-std::string format_count(uint64_t n);            // "1,234,567"
+std::string format_bytes(double n_bytes);  // "1.23 GB", decimal units
+std::string format_count(uint64_t n);      // "1,234,567"
 std::string format_fixed(double value, int digits);
 std::string format_percent(double part, double whole);  // "68.4 %"
-std::string format_seconds(double seconds);      // "0.42 s", "3:07"
+std::string format_seconds(double seconds);             // "0.42 s", "3:07"
 
 // Columns of text, each as wide as its widest cell; numbers right-aligned where `right` says so.
 class Table {

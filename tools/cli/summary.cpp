@@ -8,7 +8,9 @@
 namespace df11::cli {
 
 namespace {
-double as_double(uint64_t n) { return static_cast<double>(n); }
+double as_double(uint64_t n) {
+  return static_cast<double>(n);
+}
 }  // namespace
 
 std::string verbatim_reasons(const Manifest& manifest) {
@@ -24,8 +26,8 @@ std::string verbatim_reasons(const Manifest& manifest) {
   }
   std::string text;
   for (const auto& [reason, tally] : tallies) {
-    text += "    " + format_count(tally.n_tensors) + " tensors, " + format_bytes(as_double(tally.n_bytes)) +
-            ": " + reason + "\n";
+    text += "    " + format_count(tally.n_tensors) + " tensors, " +
+            format_bytes(as_double(tally.n_bytes)) + ": " + reason + "\n";
   }
   return text;
 }
@@ -47,10 +49,12 @@ std::string summary_text(const CompressSummary& summary, const std::string& sour
             format_fixed(8 * as_double(summary.stored_group_bytes) / as_double(n_weights), 2) +
             " bits a weight";
   }
-  text += "\n  verbatim  " + format_count(summary.manifest.tensors.size() - n_grouped) + " tensors, " +
-          format_bytes(as_double(summary.source_weight_bytes - summary.grouped_weight_bytes)) + "\n" +
-          verbatim_reasons(summary.manifest);
-  for (const std::string& path : summary.manifest.omitted_files) text += "  left out  " + path + "\n";
+  text += "\n  verbatim  " + format_count(summary.manifest.tensors.size() - n_grouped) +
+          " tensors, " +
+          format_bytes(as_double(summary.source_weight_bytes - summary.grouped_weight_bytes)) +
+          "\n" + verbatim_reasons(summary.manifest);
+  for (const std::string& path : summary.manifest.omitted_files)
+    text += "  left out  " + path + "\n";
   if (dry_run) {
     return text + "  dry run: nothing was written; the output would have exactly " +
            format_count(summary.artifact_bytes) + " bytes\n";
@@ -72,7 +76,8 @@ std::string summary_json(const CompressSummary& summary, const std::string& sour
   }
   Json verbatim = Json::array();
   for (const ManifestTensor& tensor : summary.manifest.tensors) {
-    if (tensor.group.empty()) verbatim.push_back({{"name", tensor.name}, {"reason", tensor.reason}});
+    if (tensor.group.empty())
+      verbatim.push_back({{"name", tensor.name}, {"reason", tensor.reason}});
   }
   const Json root = {{"report", "df11-compress"},
                      {"report_version", 1},
