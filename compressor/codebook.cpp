@@ -233,6 +233,7 @@ std::vector<uint8_t> fill_rows(const std::vector<LutRow>& rows, bool carry_links
 // Spec sections 11.3 and 11.5: upstream's filling, unless it would let upstream's kernel spin.
 LookupTables make_luts(const CodeTree& tree, const std::vector<Prefix>& prefixes) {
   std::vector<LutRow> rows;
+  rows.reserve(prefixes.size());
   for (const Prefix& prefix : prefixes) rows.push_back(defined_entries(tree, prefixes, prefix));
   const auto fill = [&](bool carry_links) {
     std::vector<uint8_t> bytes = fill_rows(rows, carry_links);

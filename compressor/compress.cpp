@@ -175,8 +175,7 @@ class Run {
           read_text_file(checkpoint_.directory() / checkpoint_.index_name(), kMaxTextBytes));
       add_text(checkpoint_.index_name(), std::move(text));
     }
-    if (!checkpoint_.config_text().empty())
-      add_text(std::string(kConfigName), checkpoint_.config_text());
+    if (checkpoint_.has_config()) add_text(std::string(kConfigName), checkpoint_.config_text());
     for (size_t i = 0; i < file_digests_.size(); ++i) {
       const DirectoryEntry& entry = checkpoint_.other_files()[i];
       manifest.source_files.push_back({entry.relative_path, entry.size_bytes, file_digests_[i]});

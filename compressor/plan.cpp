@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
 #include <set>
 #include <string_view>
 
+#include "format/df11_layout.h"
 #include "format/pattern.h"
 
 namespace df11 {
@@ -67,17 +69,29 @@ bool config_says_tied(const Json& config) {
   return tied != nullptr && tied->is_boolean() && tied->get<bool>();
 }
 
+// Whether config.json names a model class without a language-model head ("BertModel").
+bool is_base_model(const Json& config) {
+  const Json* classes = json_find(config, "architectures");
+  if (classes == nullptr || !classes->is_array() || classes->empty()) return false;
+  return std::all_of(classes->begin(), classes->end(), [](const Json& name) {
+    return name.is_string() && name.get_ref<const std::string&>().ends_with("Model") &&
+           !name.get_ref<const std::string&>().ends_with("LMHeadModel");
+  });
+}
+
 class Rules {
  public:
   Rules(const Checkpoint& checkpoint, const PlanOptions& options)
-      : options_(options), tied_(config_says_tied(checkpoint.config())) {
+      : options_(options),
+        shards_(checkpoint.shards()),
+        tied_(config_says_tied(checkpoint.config())) {
     bool has_head = false;
     for (const auto& [name, location] : checkpoint.shards().tensors()) {
       has_head |=
           name.ends_with(kWeightSuffix) && contains(kHeadNames, components(module_of(name)).back());
     }
-    // A source without a head ties it to the embedding.
-    tied_ |= !has_head;
+    // A language model without a head in the source ties it to the embedding.
+    tied_ |= !has_head && !is_base_model(checkpoint.config());
   }
 
   // Why `tensor` stays verbatim; empty when it forms a group.
@@ -110,19 +124,35 @@ class Rules {
  private:
   // What no option can change: the runtime can inject only a 2-D BF16 `weight` (design: only Linear
   // and Embedding modules).
-  static std::string reason_impossible(const TensorInfo& info) {
+  std::string reason_impossible(const TensorInfo& info) const {
     if (info.dtype != Dtype::kBF16)
       return "dtype " + std::string(dtype_name(info.dtype)) + ", not BF16";
     if (!info.name.ends_with(kWeightSuffix)) return "not a module's .weight";
     if (info.shape.size() != 2)
       return "rank " + std::to_string(info.shape.size()) + ", not a matrix";
     if (info.size_bytes() == 0) return "empty";
+    const std::string module(module_of(info.name));
+    for (const std::string_view part : kGroupTensors) {
+      if (shards_.find(module + "." + std::string(part)) != nullptr) {
+        return "the source has a tensor '" + std::string(part) + "' of the same module";
+      }
+    }
     return "";
   }
 
   const PlanOptions& options_;
+  const ShardSet& shards_;
   bool tied_;
 };
+
+// Names that become file names: anything else ("/", very long ones) shares the rest's shard.
+bool is_plain_name(std::string_view name) {
+  constexpr size_t kMaxNameBytes = 200;
+  return name.size() <= kMaxNameBytes && !name.starts_with('.') &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
+         });
+}
 
 std::string shard_file_name(std::string module) {
   std::replace(module.begin(), module.end(), '.', '_');
@@ -153,7 +183,8 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const PlanOptions& options)
     const std::string owner = !block.empty()   ? block
                               : reason.empty() ? std::string(module_of(name))
                                                : "";
-    const std::string file_name = owner.empty() ? rest_name : shard_file_name(owner);
+    const std::string file_name =
+        owner.empty() || !is_plain_name(owner) ? rest_name : shard_file_name(owner);
     PlannedShard& shard = shards[file_name];
     shard.file_name = file_name;
     if (reason.empty()) {

@@ -162,11 +162,10 @@ Result<void> ShardJob::count(const Executor& executor, Progress& progress) {
     tensors_.push_back(manifest_tensor(*verbatim.tensor));
     tensors_.back().reason = verbatim.reason;
   }
-  lay_out();
-  return {};
+  return lay_out();
 }
 
-void ShardJob::lay_out() {
+Result<void> ShardJob::lay_out() {
   std::vector<TensorInfo> infos;
   for (const VerbatimCopy& copy : verbatim_) infos.push_back(copy.tensor->info);
   for (const CodedGroup& group : coded_) {
@@ -186,6 +185,14 @@ void ShardJob::lay_out() {
                      0});
   }
   header_ = SafetensorsHeader::lay_out(std::move(infos), {{"format", "pt"}});
+  if (header_.data_offset_bytes() - 8 > kMaxSafetensorsHeaderBytes) {
+    return fail(Error{ErrorCode::limit_exceeded,
+                      "its header would exceed the format's limit",
+                      plan_.file_name,
+                      {},
+                      {}});
+  }
+  return {};
 }
 
 uint64_t ShardJob::work_bytes() const {

@@ -76,7 +76,7 @@ class ShardJob {
   Result<void> count_group(const PlannedGroup& group, const Executor& executor, Progress& progress);
   void keep_verbatim(const PlannedGroup& group, const std::vector<Xxh128>& hashes,
                      const std::string& reason);
-  void lay_out();
+  Result<void> lay_out();
   Result<void> write_group(const CodedGroup& group, const File& file, const Executor& executor,
                            Progress& progress);
   Result<void> copy_verbatim(const VerbatimCopy& copy, const File& file, const Executor& executor,

@@ -1,7 +1,9 @@
 #include "compressor/slice_encoder.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <memory>
 
 #include "format/bf16.h"
 
@@ -12,65 +14,167 @@ namespace {
 constexpr uint32_t kWindowsPerGapUnit = 8;  // 8 gaps of 5 bits fill 5 bytes
 constexpr uint32_t kGapUnitBytes = kWindowsPerGapUnit * kGapBits / 8;
 
-void split(std::span<const uint16_t> words, uint8_t* exponents, uint8_t* sign_mantissa) {
-  for (size_t i = 0; i < words.size(); ++i) {
-    exponents[i] = bf16_exponent(words[i]);
-    sign_mantissa[i] = bf16_sign_mantissa(words[i]);
-  }
+// Slices are worked off in chunks that fit the first-level cache.
+constexpr size_t kChunkElements = 4096;
+constexpr size_t kRunElements = 8;
+static_assert(kChunkElements % kRunElements == 0);
+
+// Slots of the pairs of exponents, up to 7 weights of padding included.
+using PairSlots = std::array<uint16_t, kChunkElements / 2 + kRunElements / 2>;
+
+[[gnu::always_inline]] inline void find_pairs(std::span<const uint16_t> words, PairSlots& slots) {
+  alignas(64) std::array<uint8_t, kChunkElements + kRunElements> exponents;
+  for (size_t i = 0; i < words.size(); ++i) exponents[i] = bf16_exponent(words[i]);
+  std::fill_n(&exponents[words.size()], kRunElements, bf16_exponent(words.back()));
+  const size_t n_pairs = words.size() / 2 + kRunElements / 2;
+  std::memcpy(slots.data(), exponents.data(), 2 * n_pairs);
+  for (size_t i = 0; i < n_pairs; ++i) slots[i] = pair_slot(slots[i]);
 }
 
-// Appends codes to a window-aligned buffer, most significant bit first. A 64-bit word that fills up
-// is a window that ends: the bits left over are the next window's gap.
+[[gnu::always_inline]] inline void take_sign_mantissas(std::span<const uint16_t> words,
+                                                       uint8_t* sign_mantissa) {
+  for (size_t i = 0; i < words.size(); ++i) sign_mantissa[i] = bf16_sign_mantissa(words[i]);
+}
+
+struct Chunk {
+  static constexpr size_t kMaxWindows = kChunkElements * kMaxCodeLength / kWindowBits + 2;
+  std::span<const uint16_t> words;
+  alignas(64) PairSlots slots;
+  // By window, counted from the chunk's first: the last run of codes that starts in it, and its
+  // first bit there. That run is the one that crosses into the next window.
+  std::array<uint16_t, kMaxWindows> run_begin;
+  std::array<uint8_t, kMaxWindows> run_bit;
+};
+
+// Appends runs of codes to 64-bit words, which are the windows of the stream, most significant bit
+// first. Free of branches: whether a run fills its window is as good as random.
 class CodeWriter {
  public:
-  CodeWriter(const SlicePosition& position, EncodedSlice& out, uint8_t* code, uint8_t* window_gaps)
-      : word_(code),
-        gap_(window_gaps + position.first_bit / kWindowBits + 1 -
-             out.first_window / kWindowsPerGapUnit * kWindowsPerGapUnit),
-        window_(position.first_bit / kWindowBits),
-        filled_(static_cast<uint32_t>(position.first_bit % kWindowBits)),
-        out_(out) {}
+  // `code` begins at the window that holds `first_bit`.
+  CodeWriter(uint64_t first_bit, uint8_t* code) : code_(code), filled_(first_bit % kWindowBits) {}
 
-  // Up to four codes as one of `length_bits` <= 64; `ends` are where each of them ends, in bits from
-  // its start, and `next_element` is the index of the weight after the first of them.
-  [[gnu::always_inline]] void put(uint64_t bits, uint32_t length_bits,
-                                  const std::array<uint32_t, 4>& ends, uint64_t next_element) {
+  // The window that is being written, counted from where rebase() was last called.
+  size_t window() const { return window_; }
+  uint64_t filled() const { return filled_; }
+
+  // `bits` are left-aligned, zeros after the first `length_bits` <= 64.
+  [[gnu::always_inline]] void put(uint64_t bits, uint64_t length_bits) {
+    const uint64_t merged = pending_ | bits >> filled_;
+    store_be64(code_ + window_ * kWindowBytes, merged);
+    const uint64_t rest = bits << 1 << (~filled_ % kWindowBits);  // 0 when all of it fits
     filled_ += length_bits;
-    if (filled_ < kWindowBits) {
-      pending_ = pending_ << length_bits | bits;
-      return;
-    }
-    filled_ -= kWindowBits;
-    // What pending_ holds above its valid bits leaves at the top, here or in a later word.
-    const uint32_t to_boundary = length_bits - filled_;  // 1 to 64
-    store_be64(word_, pending_ << 1 << (to_boundary - 1) | bits >> filled_);
-    pending_ = bits;
-    word_ += kWindowBytes;
-    ++window_;
-    // Every window holds a code's first bit: the first end past the boundary is the next gap.
-    const uint32_t n_before = (ends[0] < to_boundary) + (ends[1] < to_boundary) + (ends[2] < to_boundary);
-    *gap_++ = static_cast<uint8_t>(ends[n_before] - to_boundary);
-    if (window_ % kWindowsPerBlock == 0) {
-      out_.positions.push_back(static_cast<uint32_t>(next_element + n_before));
-    }
+    const uint64_t n_full = filled_ / kWindowBits;  // 0 or 1
+    pending_ = rest | (merged & (n_full - 1));
+    window_ += n_full;
+    filled_ %= kWindowBits;
   }
 
-  uint64_t end_bit() const { return window_ * kWindowBits + filled_; }
+  void rebase() {
+    code_ += window_ * kWindowBytes;
+    window_ = 0;
+  }
 
-  // Flushes the last partial word and returns one past the last byte that holds bits.
-  uint8_t* finish() {
-    if (filled_ != 0) store_be64(word_, pending_ << (kWindowBits - filled_));
-    return word_ + ceil_div(filled_, 8);
+  // Stores the last partial word and returns one past the last byte that holds bits.
+  uint8_t* finish() const {
+    uint8_t* word = code_ + window_ * kWindowBytes;
+    if (filled_ != 0) store_be64(word, pending_);
+    return word + ceil_div(filled_, 8);
   }
 
  private:
-  uint8_t* word_;
-  uint8_t* gap_;     // of the window after the current one
-  uint64_t window_;  // the current one
-  uint64_t pending_ = 0;
-  uint32_t filled_;  // valid low bits of pending_
-  EncodedSlice& out_;
+  uint8_t* code_;
+  size_t window_ = 0;
+  uint64_t pending_ = 0;  // the current word, left-aligned
+  uint64_t filled_;       // its valid bits
 };
+
+// Writes the codes of `chunk`, and notes which run fills which window.
+[[gnu::always_inline]] inline void put_codes(const EncodeTable& table, Chunk& chunk,
+                                             CodeWriter& shared_writer) {
+  // Copies that bytes stored through pointers cannot alias.
+  CodeWriter writer = shared_writer;
+  const EncodeTable::Pairs pairs = table.pairs();
+  const uint16_t* const slots = chunk.slots.data();
+  const auto put = [&](size_t i, uint64_t bits, uint64_t length_bits)
+      __attribute__((always_inline)) {
+    chunk.run_begin[writer.window()] = static_cast<uint16_t>(i);
+    chunk.run_bit[writer.window()] = static_cast<uint8_t>(writer.filled());
+    writer.put(bits, length_bits);
+  };
+  const auto put_run = [&](size_t i, EncodeTable::Run run) __attribute__((always_inline)) {
+    put(i, run.bits & ~uint64_t{0xffff}, run.length_bits());
+  };
+  const auto put_one = [&](size_t i) {
+    const Code code = table.code(bf16_exponent(chunk.words[i]));
+    put(i, code.length_bits == 0 ? 0 : uint64_t{code.bits} << (64 - code.length_bits),
+        code.length_bits);
+  };
+  const size_t n_in_runs = chunk.words.size() / kRunElements * kRunElements;
+  for (size_t i = 0; i < n_in_runs; i += kRunElements) {
+    __builtin_prefetch(chunk.words.data() + i +
+                       kChunkElements);  // the next chunk, while this one computes
+    const uint16_t* const run_slots =
+        reinterpret_cast<const uint16_t*>(reinterpret_cast<const uint8_t*>(slots) + i);
+    const EncodeTable::Run eight = pairs.eight(run_slots);
+    if (eight.length_bits() <= EncodeTable::kMaxRunBits) [[likely]] {
+      put_run(i, eight);
+      continue;
+    }
+    for (size_t j = 0; j < kRunElements; j += 4) {
+      const EncodeTable::Run four = pairs.four(run_slots + j / 2);
+      if (four.length_bits() <= EncodeTable::kMaxRunBits) {
+        put_run(i + j, four);
+      } else {
+        for (size_t k = j; k < j + 4; ++k) put_one(i + k);
+      }
+    }
+  }
+  for (size_t i = n_in_runs; i < chunk.words.size(); ++i) put_one(i);
+  shared_writer = writer;
+}
+
+// Where the first code begins that starts past a window, given the run that crosses its end.
+struct NextStart {
+  uint32_t gap;      // from the window's end
+  uint32_t element;  // in the chunk
+};
+[[gnu::always_inline]] inline NextStart next_start(const EncodeTable& table, const Chunk& chunk,
+                                                   size_t window) {
+  const uint32_t begin = chunk.run_begin[window];
+  const uint64_t bit = chunk.run_bit[window];
+  if (begin % 2 != 0) [[unlikely]] {  // a run of one code, outside the order of pairs
+    const uint64_t end = bit + table.code(bf16_exponent(chunk.words[begin])).length_bits;
+    return {static_cast<uint32_t>(end % kWindowBits), begin + 1};
+  }
+  // The ends of the run's codes, a byte each. Bytes after the first end past the window may have
+  // overflown; those up to it are below 64 + 48.
+  constexpr uint64_t kEven = 0x00ff00ff00ff00ff, kOneEach = 0x0101010101010101;
+  const EncodeTable::Pairs pairs = table.pairs();
+  uint64_t lengths = 0;
+  for (size_t i = 0; i < 4; ++i)
+    lengths |= (pairs[chunk.slots[begin / 2 + i]] & 0xffff) << (16 * i);
+  const uint64_t ends_of_pairs = (lengths & kEven) * 0x0001000100010001;
+  const uint64_t ends =
+      (ends_of_pairs << 16) + (lengths >> 8 & kEven) + (ends_of_pairs << 8) + bit * kOneEach;
+  // The top bit ends the search where codes are missing, because the source changed.
+  const uint32_t at =
+      static_cast<uint32_t>(std::countr_zero((ends & kOneEach * kWindowBits) | uint64_t{1} << 63)) /
+      8;
+  return {static_cast<uint32_t>(ends >> (8 * at)) % kWindowBits, begin + at + 1};
+}
+
+// Splits chunk.words and encodes them; stores the gaps of the windows after those that it fills.
+[[gnu::always_inline]] inline void encode_chunk_generic(const EncodeTable& table, Chunk& chunk,
+                                                        CodeWriter& writer, uint8_t* sign_mantissa,
+                                                        uint8_t* gaps) {
+  writer.rebase();
+  take_sign_mantissas(chunk.words, sign_mantissa);
+  find_pairs(chunk.words, chunk.slots);
+  put_codes(table, chunk, writer);
+  for (size_t window = 0; window < writer.window(); ++window) {
+    gaps[window] = static_cast<uint8_t>(next_start(table, chunk, window).gap);
+  }
+}
 
 void pack_gaps(const uint8_t* window_gaps, uint64_t n_units, uint8_t* packed) {
   for (uint64_t unit = 0; unit < n_units; ++unit) {
@@ -93,27 +197,108 @@ void pack_owned_gaps(EncodedSlice& out) {
   pack_gaps(window_gaps, end_unit - first_unit, out.gaps.ensure(out.n_gap_bytes));
 }
 
+// Four tables: equal neighbours would otherwise wait for each other's store.
+void count_singly(std::span<const uint16_t> words, Histogram& histogram) {
+  std::array<std::array<uint32_t, 256>, 4> counts{};
+  size_t i = 0;
+  for (; i + 4 <= words.size(); i += 4) {
+    uint64_t four;
+    std::memcpy(&four, &words[i], sizeof four);
+    ++counts[0][four >> 7 & 0xff];
+    ++counts[1][four >> 23 & 0xff];
+    ++counts[2][four >> 39 & 0xff];
+    ++counts[3][four >> 55 & 0xff];
+  }
+  for (; i < words.size(); ++i) ++counts[0][bf16_exponent(words[i])];
+  for (int symbol = 0; symbol < 256; ++symbol) {
+    for (const auto& table : counts) histogram[symbol] += table[symbol];
+  }
+}
+
+// Counts neighbours together, which halves the increments. The tables are large, but weights use
+// little of them: a few dozen exponents are all there is.
+constexpr size_t kWorthPairTables = size_t{1} << 17;
+[[gnu::always_inline]] inline void count_pairs_generic(std::span<const uint16_t> words,
+                                                       Histogram& histogram) {
+  constexpr size_t kPairs = size_t{1} << 16;
+  const auto counts = std::make_unique<uint32_t[]>(2 * kPairs);  // two tables, as in count_singly
+  uint32_t* even = counts.get();
+  uint32_t* odd = even + kPairs;
+  PairSlots slots;
+  for (; words.size() >= kChunkElements; words = words.subspan(kChunkElements)) {
+    find_pairs(words.first(kChunkElements), slots);
+    for (size_t i = 0; i < kChunkElements / 2; i += 4) {
+      __builtin_prefetch(words.data() + 2 * i + kChunkElements);
+      uint64_t four;
+      std::memcpy(&four, &slots[i], sizeof four);
+      ++even[four & 0xffff];
+      ++odd[four >> 16 & 0xffff];
+      ++even[four >> 32 & 0xffff];
+      ++odd[four >> 48];
+    }
+  }
+  count_singly(words, histogram);
+  std::array<uint32_t, 256> first{};
+  for (size_t second = 0; second < 256; ++second) {
+    uint32_t n_second = 0;
+    // pair_slot keeps groups of eight together.
+    for (size_t group = 0; group < 256; group += 8) {
+      const size_t slot = pair_slot(static_cast<uint8_t>(group), static_cast<uint8_t>(second));
+      for (size_t i = 0; i < 8; ++i) {
+        const uint32_t n = even[slot + i] + odd[slot + i];
+        first[group + i] += n;
+        n_second += n;
+      }
+    }
+    histogram[second] += n_second;
+  }
+  for (size_t i = 0; i < 256; ++i) histogram[i] += first[i];
+}
+
+// The same code twice: shifts by any register (BMI2) and wider vectors make it a third faster.
+struct Kernels {
+  void (*count_pairs)(std::span<const uint16_t>, Histogram&);
+  void (*encode_chunk)(const EncodeTable&, Chunk&, CodeWriter&, uint8_t* sign_mantissa,
+                       uint8_t* gaps);
+};
+constexpr Kernels kBaseline = {
+    [](std::span<const uint16_t> words, Histogram& histogram) {
+      count_pairs_generic(words, histogram);
+    },
+    [](const EncodeTable& table, Chunk& chunk, CodeWriter& writer, uint8_t* sign_mantissa,
+       uint8_t* gaps) { encode_chunk_generic(table, chunk, writer, sign_mantissa, gaps); }};
+
+#if defined(__x86_64__)
+[[gnu::target("avx2,bmi,bmi2")]] void count_pairs_avx2(std::span<const uint16_t> words,
+                                                       Histogram& histogram) {
+  count_pairs_generic(words, histogram);
+}
+[[gnu::target("avx2,bmi,bmi2")]] void encode_chunk_avx2(const EncodeTable& table, Chunk& chunk,
+                                                        CodeWriter& writer, uint8_t* sign_mantissa,
+                                                        uint8_t* gaps) {
+  encode_chunk_generic(table, chunk, writer, sign_mantissa, gaps);
+}
+constexpr Kernels kAvx2 = {count_pairs_avx2, encode_chunk_avx2};
+
+const Kernels& kernels() {
+  static const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+                           __builtin_cpu_supports("bmi2");
+  return avx2 ? kAvx2 : kBaseline;
+}
+#else
+const Kernels& kernels() {
+  return kBaseline;
+}
+#endif
+
 }  // namespace
 
 void count_exponents(std::span<const uint16_t> words, Histogram& histogram) {
-  // Four tables: equal neighbours would otherwise wait for each other's store.
   constexpr size_t kMaxCountedAtOnce = size_t{1} << 30;
   while (!words.empty()) {
-    std::array<std::array<uint32_t, 256>, 4> counts{};
     const std::span<const uint16_t> part = words.first(std::min(words.size(), kMaxCountedAtOnce));
-    size_t i = 0;
-    for (; i + 4 <= part.size(); i += 4) {
-      uint64_t four;
-      std::memcpy(&four, &part[i], sizeof four);
-      ++counts[0][four >> 7 & 0xff];
-      ++counts[1][four >> 23 & 0xff];
-      ++counts[2][four >> 39 & 0xff];
-      ++counts[3][four >> 55 & 0xff];
-    }
-    for (; i < part.size(); ++i) ++counts[0][bf16_exponent(part[i])];
-    for (int symbol = 0; symbol < 256; ++symbol) {
-      for (const auto& table : counts) histogram[symbol] += table[symbol];
-    }
+    part.size() < kWorthPairTables ? count_singly(part, histogram)
+                                   : kernels().count_pairs(part, histogram);
     words = words.subspan(part.size());
   }
 }
@@ -132,10 +317,10 @@ EncodeTable::EncodeTable(const Codebook& codebook)
     for (const uint32_t first : coded) {
       const Code a = codes_[first], b = codes_[second];
       const uint32_t length_bits = a.length_bits + b.length_bits;
-      pairs_[second << 8 | first] =
-          length_bits > kMaxPairBits
-              ? kLongPair
-              : (uint64_t{a.bits} << b.length_bits | b.bits) << 16 | a.length_bits << 8 | length_bits;
+      const uint64_t bits = uint64_t{a.bits} << b.length_bits | b.bits;
+      pairs_[pair_slot(static_cast<uint8_t>(first), static_cast<uint8_t>(second))] =
+          a.length_bits << 8 |
+          (length_bits > kMaxRunBits ? kLongPair : bits << (64 - length_bits) | length_bits);
     }
   }
 }
@@ -147,43 +332,36 @@ void encode_slice(std::span<const uint16_t> words, const EncodeTable& table,
   out.first_block = first ? 0 : position.first_bit / kBlockBits + 1;
   out.positions.clear();
 
-  // Two spare exponents, so that the last pair can be loaded whole.
-  uint8_t* exponents = out.exponents.ensure(words.size() + 2);
-  split(words, exponents, sign_mantissa);
-
   // Upper bounds, so that the loops need no checks: every code as long as the longest, the partial
   // first window, a word's store past the end, and close_stream's whole blocks.
   const uint64_t max_bits = uint64_t{words.size()} * table.longest_bits() + kWindowBits;
   uint8_t* code = out.code_words.ensure(max_bits / 8 + 2 * kWindowBytes);
-  uint8_t* window_gaps =
-      out.window_gaps.ensure(max_bits / kWindowBits + 2 * kWindowsPerGapUnit + kWindowsPerBlock + 2);
+  uint8_t* window_gaps = out.window_gaps.ensure(max_bits / kWindowBits + 2 * kWindowsPerGapUnit +
+                                                kWindowsPerBlock + 2);
 
   if (first) {
     window_gaps[0] = 0;
     out.positions.push_back(0);
   }
-  CodeWriter writer(position, out, code, window_gaps);
-  const auto put_one = [&](size_t i) {
-    const Code code_i = table.code(exponents[i]);
-    const uint32_t length = code_i.length_bits;
-    writer.put(code_i.bits, length, {length, length, length, length}, position.first_element + i + 1);
-  };
-  size_t i = 0;
-  for (; i + 4 <= words.size(); i += 4) {
-    const EncodeTable::Pair ab = table.pair(exponents + i), cd = table.pair(exponents + i + 2);
-    const uint32_t length_bits = ab.length_bits + cd.length_bits;
-    if (length_bits <= kWindowBits) [[likely]] {
-      writer.put(ab.bits << cd.length_bits | cd.bits, length_bits,
-                 {ab.first_length_bits, ab.length_bits, ab.length_bits + cd.first_length_bits, length_bits},
-                 position.first_element + i + 1);
-    } else {
-      for (size_t j = i; j < i + 4; ++j) put_one(j);
+  CodeWriter writer(position.first_bit, code);
+  uint64_t window = position.first_bit / kWindowBits;
+  const uint64_t base_window = out.first_window / kWindowsPerGapUnit * kWindowsPerGapUnit;
+  Chunk chunk;
+  for (size_t begin = 0; begin < words.size(); begin += kChunkElements) {
+    chunk.words = words.subspan(begin, std::min(kChunkElements, words.size() - begin));
+    kernels().encode_chunk(table, chunk, writer, sign_mantissa + begin,
+                           window_gaps + (window + 1 - base_window));
+    const uint64_t end_window = window + writer.window();
+    for (uint64_t at = (window / kWindowsPerBlock + 1) * kWindowsPerBlock; at <= end_window;
+         at += kWindowsPerBlock) {
+      const uint32_t element = next_start(table, chunk, at - 1 - window).element;
+      out.positions.push_back(static_cast<uint32_t>(position.first_element + begin + element));
     }
+    window = end_window;
   }
-  for (; i < words.size(); ++i) put_one(i);
 
-  out.end_bit = writer.end_bit();
-  out.end_window = out.end_bit / kWindowBits + 1;
+  out.end_bit = window * kWindowBits + writer.filled();
+  out.end_window = window + 1;
   out.code = {code + position.first_bit % kWindowBits / 8, writer.finish()};
   pack_owned_gaps(out);
 }

@@ -21,14 +21,14 @@ inline constexpr size_t kCodeLookaheadBytes = 16;
 
 // Consecutive whole blocks of one group, in memory.
 struct BlockRun {
-  const uint8_t* code = nullptr;       // n_code_bytes, then kCodeLookaheadBytes more
-  uint64_t n_code_bytes = 0;           // 4096 a block; the group's last block may be shorter
-  const uint8_t* gaps = nullptr;       // 320 bytes a block
-  std::span<const uint32_t> positions;  // one per block and the next one; ascending
+  const uint8_t* code = nullptr;           // n_code_bytes, then kCodeLookaheadBytes more
+  uint64_t n_code_bytes = 0;               // 4096 a block; the group's last block may be shorter
+  const uint8_t* gaps = nullptr;           // 320 bytes a block
+  std::span<const uint32_t> positions;     // one per block and the next one; ascending
   const uint8_t* sign_mantissa = nullptr;  // one byte a weight, from the run's first weight on
-  uint64_t first_block = 0;            // index in the group, for messages
-  bool ends_group = false;             // the run holds the group's last block
-  uint32_t next_gap = 0;               // gap of the first window after the run, unless it ends the group
+  uint64_t first_block = 0;                // index in the group, for messages
+  bool ends_group = false;                 // the run holds the group's last block
+  uint32_t next_gap = 0;  // gap of the first window after the run, unless it ends the group
 
   size_t n_blocks() const { return positions.size() - 1; }
   uint64_t n_elements() const { return positions.back() - positions.front(); }

@@ -52,13 +52,16 @@ Result<std::span<const uint16_t>> GroupReader::decode_run(size_t i, RunBuffers& 
   if (!run.ends_group) run.next_gap = load_gap(gaps, (end - begin) * kWindowsPerBlock);
 
   uint8_t* sign_mantissa = buffers.sign_mantissa.ensure(run.n_elements());
-  DF11_TRY(shards.read(*entry.sign_mantissa, run.positions.front(), {sign_mantissa, run.n_elements()}));
+  DF11_TRY(
+      shards.read(*entry.sign_mantissa, run.positions.front(), {sign_mantissa, run.n_elements()}));
   run.sign_mantissa = sign_mantissa;
 
   uint16_t* words = buffers.words.ensure(run.n_elements());
   if (Result<void> decoded = decoder_->decode(run, words); !decoded) {
-    return fail(std::move(decoded).error().in_tensor(entry.module).in_file(
-        shards.shards()[entry.encoded_exponent->shard].file.path()));
+    return fail(std::move(decoded)
+                    .error()
+                    .in_tensor(entry.module)
+                    .in_file(shards.shards()[entry.encoded_exponent->shard].file.path()));
   }
   return std::span<const uint16_t>(words, run.n_elements());
 }

@@ -1,42 +1,52 @@
 #include "decoder/multi_symbol_table.h"
 
+#include <vector>
+
 namespace df11 {
 
 namespace {
 
-// The symbol that any stream beginning with these kPeekBits bits decodes to; length 0 when that
-// depends on later bits. A slot that no code reaches repeats some symbol, so it is not enough to
-// look one continuation up: all slots that the peek leaves open must agree.
-DecodedSymbol symbol_of_peek(const LookupTables& tables, uint32_t peek) {
-  constexpr int kRestBits = MultiSymbolTable::kPeekBits - 8;  // of the second level's index
-  static_assert(kRestBits >= 0 && kRestBits <= 8);
-  const uint32_t stream = peek << (32 - MultiSymbolTable::kPeekBits);
-  const DecodedSymbol symbol = tables.walk(stream);
-  if (symbol.length_bits == 0 || symbol.length_bits > MultiSymbolTable::kPeekBits) return {0, 0};
-  if (symbol.length_bits <= 8) return symbol;
-  constexpr uint32_t kOpenSlots = 1 << (8 - kRestBits);
-  for (uint32_t slot = 1; slot < kOpenSlots; ++slot) {
-    const DecodedSymbol other = tables.walk(stream | slot << 16);
-    if (other.exponent != symbol.exponent || other.length_bits != symbol.length_bits) return {0, 0};
-  }
-  return symbol;
+bool same(DecodedSymbol a, DecodedSymbol b) {
+  return a.exponent == b.exponent && a.length_bits == b.length_bits;
 }
 
 }  // namespace
 
 MultiSymbolTable::MultiSymbolTable(const LookupTables& tables) : tables_(tables) {
-  for (uint32_t peek = 0; peek < kEntries; ++peek) first_[peek] = symbol_of_peek(tables, peek);
+  // known[2^k + prefix]: the symbol that follows from the k bits `prefix`. Not by looking at one
+  // continuation: slots that no code reaches hold symbols of shorter codes, too.
+  constexpr DecodedSymbol kUnknown = {0, 0};
+  std::vector<DecodedSymbol> known(2 * kEntries, kUnknown);
   for (uint32_t peek = 0; peek < kEntries; ++peek) {
-    uint64_t symbols = 0, starts = 0, n_symbols = 0, n_bits = 0;
+    // 16 bits decide all codes of that length and shorter.
+    constexpr int kRestBits = 16 - kPeekBits;
+    const auto walk = [&](uint32_t rest) { return tables.walk((peek << kRestBits | rest) << 16); };
+    const DecodedSymbol symbol = walk(0);
+    if (symbol.length_bits > kPeekBits) continue;
+    bool always = true;
+    for (uint32_t rest = 1; always && rest < 1u << kRestBits; ++rest)
+      always = same(walk(rest), symbol);
+    if (always) known[kEntries + peek] = symbol;
+  }
+  for (size_t i = kEntries - 1; i > 0; --i) {
+    known[i] = same(known[2 * i], known[2 * i + 1]) ? known[2 * i] : kUnknown;
+  }
+
+  for (uint32_t peek = 0; peek < kEntries; ++peek) {
+    first_[peek] = known[kEntries + peek];
+    uint64_t exponents = 0, n_symbols = 0;
+    uint32_t n_bits = 0, ends = 0;
     while (n_symbols < kMaxSymbols && n_bits < kPeekBits) {
-      const DecodedSymbol symbol = first_[(peek << n_bits) & (kEntries - 1)];
+      const uint32_t known_bits = kEntries >> n_bits;  // 2^k
+      const DecodedSymbol symbol = known[known_bits + (peek & (known_bits - 1))];
       if (symbol.length_bits == 0 || n_bits + symbol.length_bits > kPeekBits) break;
-      symbols |= uint64_t{symbol.exponent} << (8 * n_symbols);
-      starts |= uint64_t{1} << n_bits;
+      exponents |= uint64_t{symbol.exponent} << (8 * n_symbols);
       ++n_symbols;
       n_bits += symbol.length_bits;
+      ends |= 1u << n_bits;
     }
-    entries_[peek] = symbols | starts << 40 | n_symbols << 52 | n_bits << 56;
+    entries_[peek] = n_bits | n_symbols << 8 | exponents << 16;
+    ends_[peek] = static_cast<uint16_t>(ends);
   }
 }
 

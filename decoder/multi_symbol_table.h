@@ -8,36 +8,44 @@
 
 namespace df11 {
 
-// What the next kPeekBits bits of a stream decode to.
+// What the next kPeekBits bits of a stream decode to, whatever bits follow them.
 //
-//   bits 0..39    up to 5 exponents, the first in the lowest byte
-//   bits 40..51   bit i: a code starts at stream bit i of the peeked ones
-//   bits 52..55   number of exponents; 0: the first code is longer than the peek, or there is none
-//   bits 56..63   bits that those codes take
+//   bits 0..7     bits that the codes take
+//   bits 8..15    number of exponents, up to 6
+//   bits 16..63   the exponents, the first in the lowest byte
+//
+// An entry is 0 when the first code is longer than the peek, or there is none.
 class MultiSymbolTable {
  public:
   static constexpr int kPeekBits = 11;
-  static constexpr int kMaxSymbols = 5;
+  static constexpr int kMaxSymbols = 6;
 
   explicit MultiSymbolTable(const LookupTables& tables);
 
-  uint64_t entry(uint64_t stream_bits_at_top) const {
-    return entries_[stream_bits_at_top >> (64 - kPeekBits)];
+  static constexpr uint32_t peek(uint64_t stream_bits_at_top) {
+    return static_cast<uint32_t>(stream_bits_at_top >> (64 - kPeekBits));
   }
-  static constexpr uint64_t starts(uint64_t entry) { return entry >> 40 & 0xfff; }
-  static constexpr uint32_t n_symbols(uint64_t entry) { return entry >> 52 & 15; }
-  static constexpr uint32_t n_bits(uint64_t entry) { return static_cast<uint32_t>(entry >> 56); }
+  const uint64_t* entries() const { return entries_.data(); }
+  // Of one entry, or of several: bits in 0..7 and exponents from 8 on add up.
+  static constexpr uint64_t counts(uint64_t entry) { return entry & 0xffff; }
+  static constexpr uint64_t n_bits(uint64_t counts) { return counts & 0xff; }
+  static constexpr uint64_t n_exponents(uint64_t counts) { return counts >> 8; }
+  static constexpr uint64_t exponents(uint64_t entry) { return entry >> 16; }
+
+  // Bit i: a code of the entry ends after i bits.
+  const uint16_t* ends() const { return ends_.data(); }
 
   // The single symbol at the top of `stream_bits_at_top`; by table if its code fits the peek.
   DecodedSymbol first_symbol(uint64_t stream_bits_at_top) const {
-    const DecodedSymbol symbol = first_[stream_bits_at_top >> (64 - kPeekBits)];
+    const DecodedSymbol symbol = first_[peek(stream_bits_at_top)];
     return symbol.length_bits != 0 ? symbol
                                    : tables_.walk(static_cast<uint32_t>(stream_bits_at_top >> 32));
   }
 
  private:
-  static constexpr size_t kEntries = size_t{1} << kPeekBits;
+  static constexpr uint32_t kEntries = 1 << kPeekBits;
   std::array<uint64_t, kEntries> entries_;
+  std::array<uint16_t, kEntries> ends_;
   std::array<DecodedSymbol, kEntries> first_;
   LookupTables tables_;
 };

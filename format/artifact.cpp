@@ -59,10 +59,12 @@ Result<void> check_declared(const GroupEntry& entry) {
 Result<std::vector<uint32_t>> parse_positions(const GroupEntry& entry, ByteSpan bytes) {
   std::vector<uint32_t> positions(bytes.size() / 4);
   std::memcpy(positions.data(), bytes.data(), bytes.size());
-  if (positions.size() < n_output_positions(entry.n_code_bytes())) {
+  // Spec section 10: what upstream leaves out is the position of a last block without weights, N.
+  const bool one_missing = positions.size() < n_output_positions(entry.n_code_bytes());
+  if (one_missing && !positions.empty() && positions.back() == entry.n_elements()) {
     positions.push_back(static_cast<uint32_t>(entry.n_elements()));
   }
-  if (positions.front() != 0 || positions.back() != entry.n_elements()) {
+  if (positions.size() < 2 || positions.front() != 0 || positions.back() != entry.n_elements()) {
     return bad_group(entry.module, "output_positions do not run from 0 to the number of weights");
   }
   for (size_t i = 0; i + 1 < positions.size(); ++i) {

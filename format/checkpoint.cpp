@@ -54,13 +54,14 @@ Result<Checkpoint> Checkpoint::open(const std::filesystem::path& directory,
     } else if (is_top_level(path) && path.ends_with(kSafetensorsSuffix)) {
       safetensors.push_back(path);
     } else if (path == kConfigName) {
+      checkpoint.has_config_ = true;
       DF11_ASSIGN(checkpoint.config_text_, read_text_file(directory / path, kMaxTextBytes));
     } else {
       checkpoint.other_files_.push_back(entry);
     }
   }
 
-  if (!checkpoint.config_text_.empty()) {
+  if (checkpoint.has_config_) {
     Result<Json> config = parse_json(checkpoint.config_text_);
     if (!config) return fail(std::move(config).error().in_file((directory / kConfigName).string()));
     if (!config->is_object())

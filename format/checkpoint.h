@@ -32,6 +32,7 @@ class Checkpoint {
   const ShardSet& shards() const { return shards_; }
   // Name of the index file; empty when the weights are one file without an index.
   const std::string& index_name() const { return index_name_; }
+  bool has_config() const { return has_config_; }
   // Text of config.json; empty when there is none.
   const std::string& config_text() const { return config_text_; }
   // Parsed config.json; an empty object when there is none.
@@ -44,6 +45,7 @@ class Checkpoint {
   std::filesystem::path directory_;
   ShardSet shards_;
   std::string index_name_;
+  bool has_config_ = false;
   std::string config_text_;
   Json config_ = Json::object();
   std::vector<DirectoryEntry> other_files_;

@@ -29,9 +29,10 @@ inline constexpr uint32_t kFirstLink = 240;  // LUT entries from here on are lin
 inline constexpr uint32_t kMaxLinkRows = 16;
 inline constexpr uint32_t kMaxCodedExponent = kFirstLink - 1;
 
-// int32 in upstream's kernel (section 9).
+// Upstream's kernel indexes code bytes in int32, up to a block past the last one; its runtime
+// counts weights in int32 too (section 9).
 inline constexpr uint64_t kMaxGroupElements = std::numeric_limits<int32_t>::max();
-inline constexpr uint64_t kMaxGroupCodeBytes = std::numeric_limits<int32_t>::max();
+inline constexpr uint64_t kMaxGroupCodeBytes = std::numeric_limits<int32_t>::max() - kBlockBytes;
 
 // Weights of one block that fit the 48 KiB of shared memory upstream launches with (section 9):
 // 512 counters of 4 bytes, 4 bytes, and 2 bytes a weight.

@@ -15,7 +15,7 @@
 
 namespace df11 {
 
-// Pinned: values are part of the JSON reports; append only.
+// Pinned, so that callers may store them; append only.
 enum class ErrorCode : int {
   io_error = 1,          // a system call failed for a reason other than those below
   not_found = 2,         // a file or directory does not exist
@@ -35,7 +35,7 @@ enum class ErrorCode : int {
   cancelled = 16,       // the caller asked to stop
 };
 
-// Stable lower-case name of `code`, as used in JSON reports.
+// Stable lower-case name of `code`.
 std::string_view error_code_name(ErrorCode code);
 
 struct Error {

@@ -80,6 +80,8 @@ class DomBuilder final : public JsonSax {
 }  // namespace
 
 bool parse_json_sax(std::string_view text, JsonSax& sax) {
+  // nlohmann skips a byte order mark; RFC 8259 lets parsers refuse it, and Python's does.
+  if (text.starts_with("\xef\xbb\xbf")) return false;
   try {
     return Json::sax_parse(text.begin(), text.end(), &sax);
   } catch (const Json::exception&) {

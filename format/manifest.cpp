@@ -174,7 +174,8 @@ std::string Manifest::to_text() const {
   return text + std::string(kSealBegin) + seal + std::string(kSealEnd);
 }
 
-Result<Manifest> Manifest::parse(std::string_view text) {
+namespace {
+Result<Manifest> parse_sealed(std::string_view text) {
   DF11_TRY(check_seal(text));
   DF11_ASSIGN(const Json root, parse_json(text));
   DF11_ASSIGN(const std::string format, json_string(root, "format"));
@@ -183,7 +184,7 @@ Result<Manifest> Manifest::parse(std::string_view text) {
   DF11_ASSIGN(const uint64_t version, json_uint(root, "format_version"));
   if (version != kManifestFormatVersion) {
     return fail(ErrorCode::unsupported, "format_version " + std::to_string(version) +
-                                            " is newer than this tool, which knows " +
+                                            " is not the one this tool knows, " +
                                             std::to_string(kManifestFormatVersion));
   }
   Manifest manifest;
@@ -214,6 +215,15 @@ Result<Manifest> Manifest::parse(std::string_view text) {
     manifest.tensors.push_back(std::move(tensor));
   }
   DF11_ASSIGN(manifest.restore, restore_from_json(root));
+  return manifest;
+}
+}  // namespace
+
+Result<Manifest> Manifest::parse(std::string_view text) {
+  Result<Manifest> manifest = parse_sealed(text);
+  if (!manifest && manifest.error().code != ErrorCode::unsupported) {
+    return malformed(manifest.error().message);  // whatever part of it is bad
+  }
   return manifest;
 }
 

@@ -58,9 +58,9 @@ Result<PythonPattern> PythonPattern::compile(const std::string& pattern) {
   PCRE2_SIZE error_offset = 0;
   auto compiled = std::make_shared<Code>();
   compiled->text = pattern;
-  // Python patterns on str are Unicode; NEVER_BACKSLASH_C and no callouts keep matching bounded.
+  // Python patterns on str are Unicode, \\d and \\w included.
   compiled->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
-                                 PCRE2_UTF | PCRE2_ANCHORED | PCRE2_ENDANCHORED |
+                                 PCRE2_UTF | PCRE2_UCP | PCRE2_ANCHORED | PCRE2_ENDANCHORED |
                                      PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY,
                                  &error_code, &error_offset, nullptr);
   if (compiled->code == nullptr) {

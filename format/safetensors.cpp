@@ -188,8 +188,7 @@ Result<void> check_layout(const std::vector<TensorInfo>& tensors, uint64_t data_
   uint64_t expected_begin = 0;
   for (const TensorInfo& tensor : tensors) {
     const auto refuse = [&](std::string why) {
-      Error error{ErrorCode::malformed_safetensors, std::move(why), {}, tensor.name, {}};
-      return fail(std::move(error));
+      return fail(Error{ErrorCode::malformed_safetensors, std::move(why), {}, tensor.name, {}});
     };
     const std::optional<uint64_t> size = tensor_bytes(tensor.dtype, tensor.shape);
     if (!size) return refuse("shape and dtype give no size that can be addressed in bytes");

@@ -211,9 +211,7 @@ Result<Json> bench_cpu(size_t n_elements, int n_threads, int n_rounds, bool json
               {"stages", std::move(rows)}};
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   CLI::App app("Measure the codec in memory, in GB (10^9 bytes) of BF16 weights a second.");
   bool cpu = false, json = false;
   size_t n_elements = size_t{32} << 20;
@@ -249,4 +247,10 @@ int main(int argc, char** argv) {
                      .dump(2)
               << "\n";
   return cli::kExitGood;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cli::guarded_main("df11-bench", [&] { return run(argc, argv); });
 }

@@ -5,8 +5,11 @@
 #include "tools/cli/app.h"
 #include "tools/cli/summary.h"
 
-int main(int argc, char** argv) {
-  using namespace df11;
+namespace {
+
+using namespace df11;
+
+int run(int argc, char** argv) {
   CLI::App app(
       "Compress the BF16 weights of a Hugging Face checkpoint losslessly to DFloat11.\n"
       "The output directory appears complete or not at all; the source is never modified.");
@@ -23,10 +26,13 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 4096));
   app.add_flag("--force", options.force, "replace OUTPUT if it is a DF11 artifact");
   app.add_option("--include", options.plan.include,
-                 "tensors to compress even if the rules leave them alone (glob, repeatable)");
+                 "tensors to compress even if the rules leave them alone (glob, repeatable)")
+      ->allow_extra_args(false);
   app.add_option("--exclude", options.plan.exclude,
-                 "tensors to keep as they are (glob, repeatable)");
-  app.add_option("--omit", options.omit, "source files to leave out (glob, repeatable)");
+                 "tensors to keep as they are (glob, repeatable)")
+      ->allow_extra_args(false);
+  app.add_option("--omit", options.omit, "source files to leave out (glob, repeatable)")
+      ->allow_extra_args(false);
   app.add_flag("--quiet", quiet, "no progress and no summary");
   app.add_flag("--json", json, "print the summary as JSON");
   app.footer(
@@ -53,4 +59,10 @@ int main(int argc, char** argv) {
   }
   std::cout.flush();
   return std::cout ? cli::kExitGood : cli::kExitFailed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cli::guarded_main("df11-compress", [&] { return run(argc, argv); });
 }

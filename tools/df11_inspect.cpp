@@ -189,9 +189,7 @@ std::string to_json(const Inspection& inspection, const std::string& directory) 
   return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   CLI::App app(
       "Show the groups and verbatim tensors of a DF11 artifact, or what compressing a checkpoint\n"
       "would give. All weights are read; nothing is written.");
@@ -215,4 +213,10 @@ int main(int argc, char** argv) {
   if (!inspection) return cli::report_error("df11-inspect", inspection.error());
   std::cout << (json ? to_json(*inspection, directory) : to_text(*inspection)) << std::flush;
   return std::cout ? cli::kExitGood : cli::kExitFailed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cli::guarded_main("df11-inspect", [&] { return run(argc, argv); });
 }

@@ -207,9 +207,7 @@ Result<void> make_checkpoint(const fs::path& output, const Model& model, const E
       "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\",\n  \"eos_token\": \"t1\"\n}\n");
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   CLI::App app("Write a Qwen3-shaped BF16 checkpoint with trained-like random weights.");
   Model model;
   std::string output;
@@ -228,4 +226,10 @@ int main(int argc, char** argv) {
   const Executor executor(0, &cli::cancel_on_signals());
   const Result<void> made = make_checkpoint(output, model, executor);
   return made ? cli::kExitGood : cli::report_error("df11-make-checkpoint", made.error());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cli::guarded_main("df11-make-checkpoint", [&] { return run(argc, argv); });
 }

@@ -37,9 +37,7 @@ std::string report_text(const VerifyReport& report, double seconds) {
   return text + "\n";
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   CLI::App app(
       "Prove that a DF11 artifact holds its source bit for bit: every tensor is decoded and every\n"
       "file checked, against the source directory or else against the hashes in the manifest.");
@@ -51,7 +49,8 @@ int main(int argc, char** argv) {
   CLI::Option* source_option =
       app.add_option("--source", source, "checkpoint directory to compare with, byte for byte");
   app.add_option("--ignore", options.ignore,
-                 "files not to check (glob, repeatable); named in the report");
+                 "files not to check (glob, repeatable); named in the report")
+      ->allow_extra_args(false);
   app.add_option("--threads", n_threads, "threads to use (default: all)")
       ->check(CLI::Range(1, 4096));
   app.add_flag("--quiet", quiet, "print nothing but errors; see the exit code");
@@ -78,4 +77,10 @@ int main(int argc, char** argv) {
   std::cout.flush();
   if (!std::cout) return cli::kExitFailed;
   return report->equal() ? cli::kExitGood : cli::kExitNotEqual;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cli::guarded_main("df11-verify", [&] { return run(argc, argv); });
 }

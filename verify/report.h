@@ -1,4 +1,4 @@
-// What a verification found, as data. Rendering is in report_json.cpp and in the tools.
+// What a verification found, as data and as JSON; text for people is made in tools/.
 #pragma once
 
 #include <cstdint>

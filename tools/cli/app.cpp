@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
@@ -52,14 +53,25 @@ int report_error(std::string_view program, const Error& error) {
   return kExitFailed;
 }
 
+int guarded_main(std::string_view program, const std::function<int()>& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    std::cerr << program << ": error: out of memory\n";
+  } catch (const std::exception& error) {
+    std::cerr << program << ": error: " << error.what() << "\n";
+  }
+  return kExitFailed;
+}
+
 ProgressLine::ProgressLine(const Progress& progress, bool quiet) : progress_(progress) {
   if (quiet || ::isatty(STDERR_FILENO) == 0) return;
-  thread_ = std::jthread([this](std::stop_token stop) { run(std::move(stop)); });
+  thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
 ProgressLine::~ProgressLine() = default;
 
-void ProgressLine::run(std::stop_token stop) {
+void ProgressLine::run(const std::stop_token& stop) {
   const Stopwatch watch;
   while (!stop.stop_requested()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -106,7 +118,7 @@ std::string format_percent(double part, double whole) {
 
 std::string format_seconds(double seconds) {
   if (seconds < 60) return format_fixed(seconds, seconds < 10 ? 2 : 1) + " s";
-  const auto whole = static_cast<uint64_t>(seconds + 0.5);
+  const auto whole = static_cast<uint64_t>(std::llround(seconds));
   char text[64];
   if (whole >= 3600) {
     std::snprintf(text, sizeof text, "%llu:%02llu:%02llu",

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,6 +34,10 @@ const CancelToken& cancel_on_signals();
 // when a signal caused it.
 int report_error(std::string_view program, const Error& error);
 
+// Runs a program's body; turns an exception, of which running out of memory is the one to expect,
+// into an error line and an exit code.
+int guarded_main(std::string_view program, const std::function<int()>& body);
+
 // Shows progress on stderr while it lives, if stderr is a terminal and `quiet` is false.
 class ProgressLine {
  public:
@@ -40,7 +45,7 @@ class ProgressLine {
   ~ProgressLine();
 
  private:
-  void run(std::stop_token stop);
+  void run(const std::stop_token& stop);
   const Progress& progress_;
   std::jthread thread_;
 };
