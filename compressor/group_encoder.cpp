@@ -71,7 +71,9 @@ Result<void> GroupEncoder::write_sharing_ends(GroupStream stream, SharedUnits& s
 Result<void> GroupEncoder::encode(size_t i, std::span<const uint16_t> words, Scratch& scratch) {
   const SlicePosition& begin = plan_.slice(i);
   const SlicePosition& end = plan_.slice(i + 1);
-  const bool last = i + 1 == plan_.n_slices();
+  // An empty slice owns nothing, not even the end of the stream.
+  if (begin.first_element == end.first_element && words.empty()) return {};
+  const bool last = end.first_element == plan_.n_elements();
   EncodedSlice& slice = scratch.slice;
   uint8_t* sign_mantissa = scratch.sign_mantissa.ensure(words.size());
   encode_slice(words, table_, begin, sign_mantissa, slice);

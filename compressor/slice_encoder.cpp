@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <memory>
 
 #include "format/bf16.h"
 
@@ -197,108 +196,56 @@ void pack_owned_gaps(EncodedSlice& out) {
   pack_gaps(window_gaps, end_unit - first_unit, out.gaps.ensure(out.n_gap_bytes));
 }
 
-// Four tables: equal neighbours would otherwise wait for each other's store.
-void count_singly(std::span<const uint16_t> words, Histogram& histogram) {
-  std::array<std::array<uint32_t, 256>, 4> counts{};
-  size_t i = 0;
-  for (; i + 4 <= words.size(); i += 4) {
-    uint64_t four;
-    std::memcpy(&four, &words[i], sizeof four);
-    ++counts[0][four >> 7 & 0xff];
-    ++counts[1][four >> 23 & 0xff];
-    ++counts[2][four >> 39 & 0xff];
-    ++counts[3][four >> 55 & 0xff];
-  }
-  for (; i < words.size(); ++i) ++counts[0][bf16_exponent(words[i])];
-  for (int symbol = 0; symbol < 256; ++symbol) {
-    for (const auto& table : counts) histogram[symbol] += table[symbol];
-  }
-}
-
-// Counts neighbours together, which halves the increments. The tables are large, but weights use
-// little of them: a few dozen exponents are all there is.
-constexpr size_t kWorthPairTables = size_t{1} << 17;
-[[gnu::always_inline]] inline void count_pairs_generic(std::span<const uint16_t> words,
-                                                       Histogram& histogram) {
-  constexpr size_t kPairs = size_t{1} << 16;
-  const auto counts = std::make_unique<uint32_t[]>(2 * kPairs);  // two tables, as in count_singly
-  uint32_t* even = counts.get();
-  uint32_t* odd = even + kPairs;
-  PairSlots slots;
-  for (; words.size() >= kChunkElements; words = words.subspan(kChunkElements)) {
-    find_pairs(words.first(kChunkElements), slots);
-    for (size_t i = 0; i < kChunkElements / 2; i += 4) {
-      __builtin_prefetch(words.data() + 2 * i + kChunkElements);
-      uint64_t four;
-      std::memcpy(&four, &slots[i], sizeof four);
-      ++even[four & 0xffff];
-      ++odd[four >> 16 & 0xffff];
-      ++even[four >> 32 & 0xffff];
-      ++odd[four >> 48];
-    }
-  }
-  count_singly(words, histogram);
-  std::array<uint32_t, 256> first{};
-  for (size_t second = 0; second < 256; ++second) {
-    uint32_t n_second = 0;
-    // pair_slot keeps groups of eight together.
-    for (size_t group = 0; group < 256; group += 8) {
-      const size_t slot = pair_slot(static_cast<uint8_t>(group), static_cast<uint8_t>(second));
-      for (size_t i = 0; i < 8; ++i) {
-        const uint32_t n = even[slot + i] + odd[slot + i];
-        first[group + i] += n;
-        n_second += n;
-      }
-    }
-    histogram[second] += n_second;
-  }
-  for (size_t i = 0; i < 256; ++i) histogram[i] += first[i];
-}
-
 // The same code twice: shifts by any register (BMI2) and wider vectors make it a third faster.
-struct Kernels {
-  void (*count_pairs)(std::span<const uint16_t>, Histogram&);
-  void (*encode_chunk)(const EncodeTable&, Chunk&, CodeWriter&, uint8_t* sign_mantissa,
-                       uint8_t* gaps);
-};
-constexpr Kernels kBaseline = {
-    [](std::span<const uint16_t> words, Histogram& histogram) {
-      count_pairs_generic(words, histogram);
-    },
-    [](const EncodeTable& table, Chunk& chunk, CodeWriter& writer, uint8_t* sign_mantissa,
-       uint8_t* gaps) { encode_chunk_generic(table, chunk, writer, sign_mantissa, gaps); }};
+using EncodeChunk = void(const EncodeTable&, Chunk&, CodeWriter&, uint8_t* sign_mantissa,
+                         uint8_t* gaps);
+
+void encode_chunk_baseline(const EncodeTable& table, Chunk& chunk, CodeWriter& writer,
+                           uint8_t* sign_mantissa, uint8_t* gaps) {
+  encode_chunk_generic(table, chunk, writer, sign_mantissa, gaps);
+}
 
 #if defined(__x86_64__)
-[[gnu::target("avx2,bmi,bmi2")]] void count_pairs_avx2(std::span<const uint16_t> words,
-                                                       Histogram& histogram) {
-  count_pairs_generic(words, histogram);
-}
 [[gnu::target("avx2,bmi,bmi2")]] void encode_chunk_avx2(const EncodeTable& table, Chunk& chunk,
                                                         CodeWriter& writer, uint8_t* sign_mantissa,
                                                         uint8_t* gaps) {
   encode_chunk_generic(table, chunk, writer, sign_mantissa, gaps);
 }
-constexpr Kernels kAvx2 = {count_pairs_avx2, encode_chunk_avx2};
 
-const Kernels& kernels() {
+EncodeChunk* encode_chunk() {
   static const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
                            __builtin_cpu_supports("bmi2");
-  return avx2 ? kAvx2 : kBaseline;
+  return avx2 ? encode_chunk_avx2 : encode_chunk_baseline;
 }
 #else
-const Kernels& kernels() {
-  return kBaseline;
+EncodeChunk* encode_chunk() {
+  return encode_chunk_baseline;
 }
 #endif
 
 }  // namespace
 
 void count_exponents(std::span<const uint16_t> words, Histogram& histogram) {
+  // Eight tables: equal neighbours would otherwise wait for each other's store.
+  constexpr size_t kTables = 8;
   constexpr size_t kMaxCountedAtOnce = size_t{1} << 30;
   while (!words.empty()) {
+    std::array<std::array<uint32_t, 256>, kTables> counts{};
     const std::span<const uint16_t> part = words.first(std::min(words.size(), kMaxCountedAtOnce));
-    part.size() < kWorthPairTables ? count_singly(part, histogram)
-                                   : kernels().count_pairs(part, histogram);
+    size_t i = 0;
+    for (; i + kTables <= part.size(); i += kTables) {
+      uint64_t low, high;
+      std::memcpy(&low, &part[i], sizeof low);
+      std::memcpy(&high, &part[i + 4], sizeof high);
+      for (size_t j = 0; j < 4; ++j) {
+        ++counts[j][low >> (16 * j + 7) & 0xff];
+        ++counts[j + 4][high >> (16 * j + 7) & 0xff];
+      }
+    }
+    for (; i < part.size(); ++i) ++counts[0][bf16_exponent(part[i])];
+    for (int symbol = 0; symbol < 256; ++symbol) {
+      for (const auto& table : counts) histogram[symbol] += table[symbol];
+    }
     words = words.subspan(part.size());
   }
 }
@@ -349,8 +296,8 @@ void encode_slice(std::span<const uint16_t> words, const EncodeTable& table,
   Chunk chunk;
   for (size_t begin = 0; begin < words.size(); begin += kChunkElements) {
     chunk.words = words.subspan(begin, std::min(kChunkElements, words.size() - begin));
-    kernels().encode_chunk(table, chunk, writer, sign_mantissa + begin,
-                           window_gaps + (window + 1 - base_window));
+    encode_chunk()(table, chunk, writer, sign_mantissa + begin,
+                   window_gaps + (window + 1 - base_window));
     const uint64_t end_window = window + writer.window();
     for (uint64_t at = (window / kWindowsPerBlock + 1) * kWindowsPerBlock; at <= end_window;
          at += kWindowsPerBlock) {

@@ -240,12 +240,18 @@ class CpuGroupDecoder final : public GroupDecoder {
                      "output_positions " + std::to_string(begin) + " and " + std::to_string(end) +
                          " do not delimit a block");
     }
+    const uint32_t gap = load_gap(run.gaps, block * kWindowsPerBlock);
+    if (run.first_block + block == 0 && gap != 0) {
+      return corrupt(run, block,
+                     "the gap of window 0 is " + std::to_string(gap) +
+                         ", the first code there starts at bit 0");
+    }
     const uint64_t n_bytes =
         std::min<uint64_t>(kBlockBytes, run.n_code_bytes - block * kBlockBytes);
     return BlockStream{run.code + block * kBlockBytes,
                        static_cast<uint32_t>(n_bytes * 8),
                        end - begin,
-                       {load_gap(run.gaps, block * kWindowsPerBlock), 0},
+                       {gap, 0},
                        &scratch[stream]};
   }
 

@@ -257,8 +257,12 @@ fs::path parent_directory(const fs::path& path) {
 Result<void> rename_durably(const fs::path& from, const fs::path& to) {
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0) {
     // File systems without RENAME_NOREPLACE: a plain rename refuses a non-empty directory too.
-    if (errno != EINVAL || fs::exists(to) || ::rename(from.c_str(), to.c_str()) != 0) {
-      return fail(system_error(errno, "cannot rename " + from.string() + " to this", to.string()));
+    int error = errno;
+    if (error == EINVAL) {
+      error = fs::exists(to) ? EEXIST : ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+    }
+    if (error != 0) {
+      return fail(system_error(error, "cannot rename " + from.string() + " to this", to.string()));
     }
   }
   return sync_directory(parent_directory(to));

@@ -80,8 +80,8 @@ class DomBuilder final : public JsonSax {
 }  // namespace
 
 bool parse_json_sax(std::string_view text, JsonSax& sax) {
-  // nlohmann skips a byte order mark; RFC 8259 lets parsers refuse it, and Python's does.
-  if (text.starts_with("\xef\xbb\xbf")) return false;
+  // nlohmann takes a NUL for the end of the text, and skips a byte order mark; JSON has neither.
+  if (text.find('\0') != text.npos || text.starts_with("\xef\xbb\xbf")) return false;
   try {
     return Json::sax_parse(text.begin(), text.end(), &sax);
   } catch (const Json::exception&) {

@@ -257,7 +257,9 @@ std::string shape_text(const Shape& shape) {
 Result<SafetensorsHeader> SafetensorsHeader::parse(std::string_view json, uint64_t data_bytes) {
   if (json.empty() || json.front() != '{') return malformed("the header does not begin with '{'");
   HeaderSax sax;
-  if (!parse_json_sax(json, sax)) return malformed(sax.problem);
+  if (!parse_json_sax(json, sax)) {
+    return malformed(sax.problem.empty() ? "the header is not valid JSON" : sax.problem);
+  }
 
   SafetensorsHeader header;
   header.tensors_ = std::move(sax.tensors);
