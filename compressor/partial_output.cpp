@@ -1,5 +1,7 @@
 #include "compressor/partial_output.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -30,9 +32,12 @@ bool is_artifact(const fs::path& directory) {
 }  // namespace
 
 Result<void> check_output(const fs::path& source, const fs::path& output, bool force) {
+  if (output.empty()) return fail(ErrorCode::invalid_argument, "the output path is empty");
   std::error_code error;
   const fs::path real_source = fs::weakly_canonical(source, error);
+  if (error) return fail(system_error(error.value(), "cannot resolve", source.string()));
   const fs::path real_output = fs::weakly_canonical(output, error);
+  if (error) return fail(system_error(error.value(), "cannot resolve", output.string()));
   const auto refuse = [&](ErrorCode code, std::string message) {
     return fail(Error{code, std::move(message), output.string(), {}, {}});
   };
@@ -50,14 +55,33 @@ Result<void> check_output(const fs::path& source, const fs::path& output, bool f
   return {};
 }
 
+namespace {
+void remove_if_empty(const std::vector<fs::path>& directories) {
+  for (const fs::path& directory : directories) (void)::rmdir(directory.c_str());
+}
+}  // namespace
+
 Result<PartialOutput> PartialOutput::create(const fs::path& output) {
   fs::path target = output;
   if (!target.has_filename()) target = target.parent_path();  // "out/" and "out" are one directory
   fs::path path = target;
   path += kPartialSuffix;
-  DF11_TRY(make_directories(path));
-  DF11_ASSIGN(DirectoryLock lock, DirectoryLock::acquire(path));
-  PartialOutput partial(std::move(path), std::move(target), std::move(lock));
+  // The parents that are made here, outermost last: they go again if nothing is published.
+  std::vector<fs::path> new_parents;
+  for (fs::path parent = path.parent_path(); !parent.empty() && !fs::exists(parent);
+       parent = parent.parent_path()) {
+    new_parents.push_back(parent);
+  }
+  const auto undo = [&](Error error) {
+    (void)::rmdir(path.c_str());  // what is not empty stays
+    remove_if_empty(new_parents);
+    return fail(std::move(error));
+  };
+  if (Result<void> made = make_directories(path); !made) return undo(std::move(made).error());
+  Result<DirectoryLock> lock = DirectoryLock::acquire(path);
+  if (!lock) return undo(std::move(lock).error());
+  PartialOutput partial(std::move(path), std::move(target), std::move(*lock),
+                        std::move(new_parents));
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(partial.path_, error)) {
     DF11_TRY(remove_tree(entry.path()));
@@ -66,16 +90,23 @@ Result<PartialOutput> PartialOutput::create(const fs::path& output) {
   return partial;
 }
 
-PartialOutput::PartialOutput(fs::path path, fs::path target, DirectoryLock lock)
-    : path_(std::move(path)), target_(std::move(target)), lock_(std::move(lock)) {}
+PartialOutput::PartialOutput(fs::path path, fs::path target, DirectoryLock lock,
+                             std::vector<fs::path> new_parents)
+    : path_(std::move(path)),
+      target_(std::move(target)),
+      new_parents_(std::move(new_parents)),
+      lock_(std::move(lock)) {}
 
 PartialOutput::PartialOutput(PartialOutput&& other) noexcept
     : path_(std::exchange(other.path_, {})),
       target_(std::move(other.target_)),
+      new_parents_(std::move(other.new_parents_)),
       lock_(std::move(other.lock_)) {}
 
 PartialOutput::~PartialOutput() {
-  if (!path_.empty()) (void)remove_tree(path_);
+  if (path_.empty()) return;
+  (void)remove_tree(path_);
+  remove_if_empty(new_parents_);
 }
 
 Result<void> PartialOutput::publish() {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string_view>
+#include <vector>
 
 #include "format/error.h"
 #include "format/file.h"
@@ -32,9 +33,11 @@ class PartialOutput {
   Result<void> publish();
 
  private:
-  PartialOutput(std::filesystem::path path, std::filesystem::path target, DirectoryLock lock);
+  PartialOutput(std::filesystem::path path, std::filesystem::path target, DirectoryLock lock,
+                std::vector<std::filesystem::path> new_parents);
 
   std::filesystem::path path_, target_;
+  std::vector<std::filesystem::path> new_parents_;
   DirectoryLock lock_;
 };
 

@@ -203,10 +203,10 @@ PatternDict patterns_for(const std::vector<std::string>& group_modules,
   const auto generalise = [](const std::string& module) {
     std::string pattern;
     for (const std::string_view part : components(module)) {
-      if (!pattern.empty()) pattern += "\\.";
       pattern += is_number(part) ? "\\d+" : escape_python_pattern(part);
+      pattern += "\\.";
     }
-    return pattern;
+    return pattern.substr(0, pattern.size() - 2);  // no dot after the last part
   };
   std::set<std::string> too_general;
   for (const std::string& module : other_modules) too_general.insert(generalise(module));

@@ -109,6 +109,7 @@ Result<Checkpoint> Checkpoint::open(const std::filesystem::path& directory,
                 " is not in the index; upstream's loader would read it: leave it out with --omit");
       }
     }
+    if (names.empty()) return refuse(ErrorCode::unsupported, indexes[0] + " names no weights");
     DF11_ASSIGN(checkpoint.shards_, ShardSet::open(directory, {names.begin(), names.end()}));
     if (Result<void> agrees = index->check_agrees(checkpoint.shards_); !agrees) {
       return fail(std::move(agrees).error().in_file(index_path));

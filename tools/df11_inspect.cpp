@@ -109,11 +109,19 @@ Result<Inspection> inspect_checkpoint(const fs::path& directory, const Executor&
 }
 
 // Whether config.json says that `directory` is an artifact.
-bool is_artifact(const fs::path& directory) {
+Result<bool> is_artifact(const fs::path& directory) {
   const Result<std::string> text = read_text_file(directory / kConfigName, kMaxTextBytes);
-  if (!text) return false;
+  if (!text && text.error().code == ErrorCode::not_found) return false;
+  if (!text) return fail(text.error());
   const Result<Json> config = parse_json(*text);
   return config && json_find(*config, kDf11ConfigKey) != nullptr;
+}
+
+Result<Inspection> inspect(const fs::path& directory, const Executor& executor,
+                           Progress& progress) {
+  DF11_ASSIGN(const bool artifact, is_artifact(directory));
+  return artifact ? inspect_artifact(directory, executor, progress)
+                  : inspect_checkpoint(directory, executor, progress);
 }
 
 double as_double(uint64_t n) {
@@ -207,8 +215,7 @@ int run(int argc, char** argv) {
   Progress progress;
   const Result<Inspection> inspection = [&] {
     const cli::ProgressLine line(progress, json);
-    return is_artifact(directory) ? inspect_artifact(directory, executor, progress)
-                                  : inspect_checkpoint(directory, executor, progress);
+    return inspect(directory, executor, progress);
   }();
   if (!inspection) return cli::report_error("df11-inspect", inspection.error());
   std::cout << (json ? to_json(*inspection, directory) : to_text(*inspection)) << std::flush;

@@ -40,8 +40,9 @@ void FileChecker::check_config(const Checkpoint& source) {
   Result<Json> config = parse_json(artifact_.config_text());
   if (config) {
     config->erase(std::string(kDf11ConfigKey));
-    // Values, not order: nlohmann compares ordered objects member by member in order.
-    if (nlohmann::json(*config) == nlohmann::json(source.config())) {
+    // Values and their types, not order: as texts with sorted keys.
+    const auto sorted = [](const Json& value) { return nlohmann::json(value).dump(); };
+    if (sorted(*config) == sorted(source.config())) {
       notes_.push_back("config.json is written differently, with the same values as the source's");
       return;
     }

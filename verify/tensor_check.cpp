@@ -133,12 +133,12 @@ Result<void> TensorChecker::compare_with_source(const Piece& piece, Buffers& buf
 }
 
 void TensorChecker::finish_hash(OrderedHash& hash, const std::string& file) {
-  if (hash.expected != nullptr) {
+  if (hash.expected != nullptr && hash.expected->xxh3_128) {
     const Xxh128 digest = hash.hasher.digest();
-    if (digest != hash.expected->xxh3_128) {
+    if (digest != *hash.expected->xxh3_128) {
       findings_.add(
           {"tensor_differs", file, *hash.tensor,
-           "XXH3-128 is " + digest.hex() + ", the manifest has " + hash.expected->xxh3_128.hex()});
+           "XXH3-128 is " + digest.hex() + ", the manifest has " + hash.expected->xxh3_128->hex()});
     }
   }
   hash = OrderedHash();
@@ -150,7 +150,7 @@ void TensorChecker::add_to_hash(OrderedHash& hash, const Piece& piece, const std
     hash.tensor = piece.tensor;
     hash.expected = piece.expected;
   }
-  hash.hasher.update(piece.bytes);
+  if (piece.expected != nullptr && piece.expected->xxh3_128) hash.hasher.update(piece.bytes);
 }
 
 Result<void> TensorChecker::check_group(const GroupEntry& entry) {
@@ -185,9 +185,7 @@ Result<void> TensorChecker::check_group(const GroupEntry& entry) {
     return {};
   };
   const auto hash_and_release = [&](size_t i) -> Result<void> {
-    if (source_ == nullptr) {
-      for (const Piece& piece : pieces[i]) add_to_hash(hash, piece, file);
-    }
+    for (const Piece& piece : pieces[i]) add_to_hash(hash, piece, file);
     pieces[i].clear();
     held[i].reset();
     progress_.add(2 * (reader->first_element(i + 1) - reader->first_element(i)));
@@ -196,7 +194,7 @@ Result<void> TensorChecker::check_group(const GroupEntry& entry) {
   Result<void> done = executor_.for_each_ordered(
       reader->n_runs(), static_cast<size_t>(executor_.n_threads()) + 1, decode, hash_and_release);
   if (!done) return absorb(std::move(done).error());
-  if (source_ == nullptr) finish_hash(hash, file);
+  finish_hash(hash, file);
   ++n_groups_;
   n_tensors_ += entry.members.size();
   weight_bytes_ += 2 * entry.n_elements();
@@ -220,13 +218,11 @@ Result<void> TensorChecker::check_verbatim(const TensorLocation& tensor) {
         static_cast<size_t>(std::min<uint64_t>(kChunkBytes, n_bytes - offset))};
     DF11_TRY(artifact_.shards().read(tensor, offset, chunk));
     const Piece piece{&tensor.info.name, wanted, offset, chunk};
-    if (source_ != nullptr)
-      DF11_TRY(compare_with_source(piece, *buffers, file));
-    else
-      add_to_hash(hash, piece, file);
+    if (source_ != nullptr) DF11_TRY(compare_with_source(piece, *buffers, file));
+    add_to_hash(hash, piece, file);
     progress_.add(chunk.size());
   }
-  if (source_ == nullptr) finish_hash(hash, file);
+  finish_hash(hash, file);
   ++n_tensors_;
   weight_bytes_ += n_bytes;
   return {};

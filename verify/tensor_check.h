@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "decoder/group_reader.h"
@@ -14,13 +15,13 @@
 
 namespace df11 {
 
-// What one tensor of the source is. Its bytes are those of `source` if there is one, and otherwise
-// those that hash to `xxh3_128`.
+// What one tensor of the source is. Its bytes are those of `source`, if the source is at hand, and
+// hash to `xxh3_128`, if there is a manifest.
 struct ExpectedTensor {
   Dtype dtype;
   Shape shape;
   const TensorLocation* source = nullptr;
-  Xxh128 xxh3_128;
+  std::optional<Xxh128> xxh3_128 = {};
 };
 using ExpectedTensors = std::map<std::string, ExpectedTensor>;
 

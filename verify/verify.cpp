@@ -1,5 +1,6 @@
 #include "verify/verify.h"
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <optional>
@@ -8,24 +9,28 @@
 #include "format/checkpoint.h"
 #include "format/pattern.h"
 #include "verify/file_check.h"
+#include "verify/manifest_check.h"
 #include "verify/tensor_check.h"
 
 namespace df11 {
 
 namespace {
 
-ExpectedTensors expected_from(const Checkpoint& source) {
+// The source decides what must be there; a manifest adds its hashes, or decides alone.
+ExpectedTensors expected_tensors(const Checkpoint* source, const Manifest* manifest) {
   ExpectedTensors expected;
-  for (const auto& [name, location] : source.shards().tensors()) {
-    expected[name] = {location.info.dtype, location.info.shape, &location, {}};
+  if (source != nullptr) {
+    for (const auto& [name, location] : source->shards().tensors()) {
+      expected[name] = {location.info.dtype, location.info.shape, &location, {}};
+    }
   }
-  return expected;
-}
-
-ExpectedTensors expected_from(const Manifest& manifest) {
-  ExpectedTensors expected;
-  for (const ManifestTensor& tensor : manifest.tensors) {
-    expected[tensor.name] = {tensor.dtype, tensor.shape, nullptr, tensor.xxh3_128};
+  for (const ManifestTensor& tensor :
+       manifest != nullptr ? manifest->tensors : std::vector<ManifestTensor>{}) {
+    if (source == nullptr) {
+      expected[tensor.name] = {tensor.dtype, tensor.shape, nullptr, tensor.xxh3_128};
+    } else if (const auto found = expected.find(tensor.name); found != expected.end()) {
+      found->second.xxh3_128 = tensor.xxh3_128;
+    }
   }
   return expected;
 }
@@ -67,14 +72,21 @@ Result<VerifyReport> verify(const std::filesystem::path& directory, const Verify
                       {}});
   }
 
-  const ExpectedTensors expected =
-      source ? expected_from(*source) : expected_from(*artifact->manifest());
+  const Checkpoint* source_or_null = source ? &*source : nullptr;
+  const Manifest* manifest_or_null = artifact->manifest() ? &*artifact->manifest() : nullptr;
+  const ExpectedTensors expected = expected_tensors(source_or_null, manifest_or_null);
   TensorChecker tensors(*artifact, expected, source ? &source->shards() : nullptr, decoder,
                         executor, progress, findings);
   FileChecker files(*artifact, options.ignore, executor, progress, findings);
   tensors.check_tensor_set();
-  DF11_ASSIGN(std::vector<FileChecker::Task> tasks, files.plan(source ? &*source : nullptr));
+  DF11_ASSIGN(std::vector<FileChecker::Task> tasks, files.plan(source_or_null));
   uint64_t total_bytes = files.total_bytes();
+  if (source && artifact->manifest()) {
+    DF11_ASSIGN(std::vector<FileChecker::Task> more,
+                check_manifest_against_source(*artifact->manifest(), *source, options.ignore,
+                                              executor, progress, findings, total_bytes));
+    tasks.insert(tasks.end(), more.begin(), more.end());
+  }
   for (const GroupEntry& group : artifact->groups()) {
     total_bytes += 2 * group.n_elements();
     tasks.push_back([&tensors, &group] { return tensors.check_group(group); });
@@ -92,6 +104,15 @@ Result<VerifyReport> verify(const std::filesystem::path& directory, const Verify
   report.weight_bytes = tensors.weight_bytes();
   report.n_files = files.n_files();
   report.ignored_files = files.ignored_files();
+  if (source) {  // files that only the source has, and that were not looked at either
+    for (const std::string& path : source->omitted_files()) {
+      if (any_glob_match(options.ignore, path)) report.ignored_files.push_back(path);
+    }
+    std::sort(report.ignored_files.begin(), report.ignored_files.end());
+    report.ignored_files.erase(
+        std::unique(report.ignored_files.begin(), report.ignored_files.end()),
+        report.ignored_files.end());
+  }
   report.notes.insert(report.notes.end(), files.notes().begin(), files.notes().end());
   findings.move_to(report);
   return report;

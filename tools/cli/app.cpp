@@ -33,7 +33,14 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
     app.parse(argc, argv);
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
-    return app.exit(error, std::cout, std::cerr) == 0 ? kExitGood : kExitFailed;
+    if (error.get_exit_code() == 0) {  // --help, --version
+      app.exit(error, std::cout, std::cerr);
+      return std::cout.flush() ? kExitGood : kExitFailed;
+    }
+    std::string_view program = argv[0];
+    program.remove_prefix(program.rfind('/') + 1);
+    std::cerr << program << ": error: " << printable(error.what()) << " (see --help)\n";
+    return kExitFailed;
   }
 }
 
@@ -49,8 +56,22 @@ int report_error(std::string_view program, const Error& error) {
               << "; nothing was left behind\n";
     return 128 + caught_signal;
   }
-  std::cerr << program << ": error: " << error.describe() << "\n";
+  std::cerr << program << ": error: " << printable(error.describe()) << "\n";
   return kExitFailed;
+}
+
+std::string printable(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) {
+      result += c;
+    } else {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\x%02x", static_cast<unsigned char>(c));
+      result += escape;
+    }
+  }
+  return result;
 }
 
 int guarded_main(std::string_view program, const std::function<int()>& body) {

@@ -30,6 +30,9 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv);
 // Makes SIGINT and SIGTERM set the token that is returned.
 const CancelToken& cancel_on_signals();
 
+// `text` on one line: control characters, which names can have, as \xNN.
+std::string printable(std::string_view text);
+
 // Prints "program: error: …" on stderr and returns the exit code for `error`; 128 + signal number
 // when a signal caused it.
 int report_error(std::string_view program, const Error& error);
