@@ -1,5 +1,6 @@
 # Build options, and the flags every target of the project gets.
 option(DF11_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(DF11_EXAMPLES "Build the programs in examples/" ${PROJECT_IS_TOP_LEVEL})
 set(DF11_SANITIZE "" CACHE STRING "Sanitizers to build with: address,undefined or thread")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
@@ -27,6 +28,8 @@ if(DF11_SANITIZE)
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${DF11_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer>)
   target_link_options(df11_flags INTERFACE -fsanitize=${DF11_SANITIZE})
 endif()
+
+include(cmake/Df11Cuda.cmake)
 
 # df11_library(name SOURCES … LINK … [PRIVATE_LINK …]): one folder, one library, exported as df11::name.
 function(df11_library name)

@@ -257,7 +257,7 @@ Result<CompressSummary> compress(const fs::path& source, const fs::path& output,
   }
   DF11_ASSIGN(const Plan plan, make_plan(checkpoint, options.plan));
   if (options.dry_run) return Run(checkpoint, plan, options, executor, progress).execute(nullptr);
-  DF11_ASSIGN(PartialOutput partial, PartialOutput::create(output));
+  DF11_ASSIGN(PartialOutput partial, PartialOutput::create(output, options.force));
   DF11_ASSIGN(CompressSummary summary,
               Run(checkpoint, plan, options, executor, progress).execute(&partial.path()));
   DF11_TRY(partial.publish());

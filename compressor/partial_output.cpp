@@ -22,7 +22,8 @@ bool lies_within(const fs::path& inner, const fs::path& outer) {
 
 // Whether `directory` is an artifact that --force may replace.
 bool is_artifact(const fs::path& directory) {
-  if (fs::exists(directory / kManifestName)) return true;
+  std::error_code error;
+  if (fs::exists(directory / kManifestName, error)) return true;
   const Result<std::string> text = read_text_file(directory / kConfigName, kMaxTextBytes);
   if (!text) return false;
   const Result<Json> config = parse_json(*text);
@@ -45,10 +46,10 @@ Result<void> check_output(const fs::path& source, const fs::path& output, bool f
     return refuse(ErrorCode::invalid_argument,
                   "output and source directory must not contain each other");
   }
-  if (!fs::exists(fs::symlink_status(output))) return {};
+  if (!fs::exists(fs::symlink_status(output, error))) return {};
   if (!force)
     return refuse(ErrorCode::already_exists, "the output exists; --force replaces an artifact");
-  if (!fs::is_directory(fs::symlink_status(output)) || !is_artifact(output)) {
+  if (!fs::is_directory(fs::symlink_status(output, error)) || !is_artifact(output)) {
     return refuse(ErrorCode::already_exists,
                   "--force replaces DF11 artifacts only, and this is none");
   }
@@ -61,28 +62,32 @@ void remove_if_empty(const std::vector<fs::path>& directories) {
 }
 }  // namespace
 
-Result<PartialOutput> PartialOutput::create(const fs::path& output) {
+Result<PartialOutput> PartialOutput::create(const fs::path& output, bool replace) {
   fs::path target = output;
   if (!target.has_filename()) target = target.parent_path();  // "out/" and "out" are one directory
   fs::path path = target;
   path += kPartialSuffix;
+  std::error_code error;
+  if (fs::is_symlink(fs::symlink_status(path, error))) {
+    return fail(
+        Error{ErrorCode::already_exists, "a symbolic link is in the way", path.string(), {}, {}});
+  }
   // The parents that are made here, outermost last: they go again if nothing is published.
   std::vector<fs::path> new_parents;
-  for (fs::path parent = path.parent_path(); !parent.empty() && !fs::exists(parent);
+  for (fs::path parent = path.parent_path(); !parent.empty() && !fs::exists(parent, error);
        parent = parent.parent_path()) {
     new_parents.push_back(parent);
   }
-  const auto undo = [&](Error error) {
-    (void)::rmdir(path.c_str());  // what is not empty stays
+  const auto undo = [&](Error cause) {
+    if (cause.code != ErrorCode::already_exists) (void)::rmdir(path.c_str());  // not another run's
     remove_if_empty(new_parents);
-    return fail(std::move(error));
+    return fail(std::move(cause));
   };
   if (Result<void> made = make_directories(path); !made) return undo(std::move(made).error());
   Result<DirectoryLock> lock = DirectoryLock::acquire(path);
   if (!lock) return undo(std::move(lock).error());
-  PartialOutput partial(std::move(path), std::move(target), std::move(*lock),
-                        std::move(new_parents));
-  std::error_code error;
+  PartialOutput partial(std::move(path), std::move(target), replace, std::move(new_parents),
+                        std::move(*lock));
   for (const fs::directory_entry& entry : fs::directory_iterator(partial.path_, error)) {
     DF11_TRY(remove_tree(entry.path()));
   }
@@ -90,16 +95,18 @@ Result<PartialOutput> PartialOutput::create(const fs::path& output) {
   return partial;
 }
 
-PartialOutput::PartialOutput(fs::path path, fs::path target, DirectoryLock lock,
-                             std::vector<fs::path> new_parents)
+PartialOutput::PartialOutput(fs::path path, fs::path target, bool replace,
+                             std::vector<fs::path> new_parents, DirectoryLock lock)
     : path_(std::move(path)),
       target_(std::move(target)),
+      replace_(replace),
       new_parents_(std::move(new_parents)),
       lock_(std::move(lock)) {}
 
 PartialOutput::PartialOutput(PartialOutput&& other) noexcept
     : path_(std::exchange(other.path_, {})),
       target_(std::move(other.target_)),
+      replace_(other.replace_),
       new_parents_(std::move(other.new_parents_)),
       lock_(std::move(other.lock_)) {}
 
@@ -112,12 +119,12 @@ PartialOutput::~PartialOutput() {
 Result<void> PartialOutput::publish() {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path_, error)) {
-    if (entry.is_directory()) DF11_TRY(sync_directory(entry.path()));
+    if (entry.is_directory(error)) DF11_TRY(sync_directory(entry.path()));
   }
   if (error) return fail(system_error(error.value(), "cannot list", path_.string()));
   DF11_TRY(sync_directory(path_));
   // What is exchanged for the new output is an artifact (check_output); the destructor removes it.
-  if (fs::exists(target_)) return exchange_paths(path_, target_);
+  if (replace_ && fs::exists(target_, error)) return exchange_paths(path_, target_);
   DF11_TRY(rename_durably(path_, target_));
   path_.clear();
   return {};

@@ -22,21 +22,23 @@ Result<void> check_output(const std::filesystem::path& source, const std::filesy
 class PartialOutput {
  public:
   // Errors: already_exists when another run holds it; I/O errors.
-  static Result<PartialOutput> create(const std::filesystem::path& output);
+  static Result<PartialOutput> create(const std::filesystem::path& output, bool replace);
   PartialOutput(PartialOutput&& other) noexcept;
   PartialOutput& operator=(PartialOutput&&) = delete;
   ~PartialOutput();
 
   const std::filesystem::path& path() const { return path_; }
 
-  // Syncs the directories and gives the output its name, in exchange for what has it now.
+  // Syncs the directories and gives the output its name; with `replace`, in exchange for the
+  // artifact that has it now. already_exists when something else has come by that name meanwhile.
   Result<void> publish();
 
  private:
-  PartialOutput(std::filesystem::path path, std::filesystem::path target, DirectoryLock lock,
-                std::vector<std::filesystem::path> new_parents);
+  PartialOutput(std::filesystem::path path, std::filesystem::path target, bool replace,
+                std::vector<std::filesystem::path> new_parents, DirectoryLock lock);
 
   std::filesystem::path path_, target_;
+  bool replace_;
   std::vector<std::filesystem::path> new_parents_;
   DirectoryLock lock_;
 };

@@ -12,9 +12,10 @@ Result<GroupReader> GroupReader::open(const Artifact& artifact, const GroupEntry
   reader.artifact_ = &artifact;
   DF11_ASSIGN(reader.group_, artifact.load_group(entry));
   DF11_ASSIGN(reader.decoder_, decoder.prepare(reader.group_.tables));
+  reader.memory_ = decoder.memory();
   const std::vector<uint32_t>& positions = reader.group_.positions;
   const size_t n_blocks = reader.group_.n_blocks();
-  for (size_t block = 0; block < n_blocks; block += kRunBlocks) {
+  for (size_t block = 0; block < n_blocks; block += decoder.run_blocks()) {
     // A last block without weights is checked together with the one before it.
     if (block != 0 && positions[block] == positions.back()) break;
     reader.run_begins_.push_back(block);
@@ -37,7 +38,8 @@ Result<std::span<const uint16_t>> GroupReader::decode_run(size_t i, RunBuffers& 
   run.ends_group = end == group_.n_blocks();
 
   // The code after the run belongs to the next one, but the last code may reach into it.
-  uint8_t* code = buffers.code.ensure(run.n_code_bytes + kCodeLookaheadBytes);
+  DF11_ASSIGN(uint8_t* const code,
+              buffers.code.ensure(run.n_code_bytes + kCodeLookaheadBytes, memory_));
   const uint64_t read_end = std::min(code_end + kCodeLookaheadBytes, entry.n_code_bytes());
   const size_t n_read = read_end - code_begin;
   DF11_TRY(shards.read(*entry.encoded_exponent, code_begin, {code, n_read}));
@@ -46,17 +48,18 @@ Result<std::span<const uint16_t>> GroupReader::decode_run(size_t i, RunBuffers& 
 
   const uint64_t gaps_begin = uint64_t{begin} * kGapBytesPerBlock;
   const size_t n_gaps = (end - begin) * kGapBytesPerBlock + (run.ends_group ? 0 : 1);
-  uint8_t* gaps = buffers.gaps.ensure(n_gaps);
+  DF11_ASSIGN(uint8_t* const gaps, buffers.gaps.ensure(n_gaps, memory_));
   DF11_TRY(shards.read(*entry.gaps, gaps_begin, {gaps, n_gaps}));
   run.gaps = gaps;
   if (!run.ends_group) run.next_gap = load_gap(gaps, (end - begin) * kWindowsPerBlock);
 
-  uint8_t* sign_mantissa = buffers.sign_mantissa.ensure(run.n_elements());
+  DF11_ASSIGN(uint8_t* const sign_mantissa,
+              buffers.sign_mantissa.ensure(run.n_elements(), memory_));
   DF11_TRY(
       shards.read(*entry.sign_mantissa, run.positions.front(), {sign_mantissa, run.n_elements()}));
   run.sign_mantissa = sign_mantissa;
 
-  uint16_t* words = buffers.words.ensure(run.n_elements());
+  DF11_ASSIGN(uint16_t* const words, buffers.words.ensure(run.n_elements(), memory_));
   if (Result<void> decoded = decoder_->decode(run, words); !decoded) {
     return fail(std::move(decoded)
                     .error()

@@ -10,13 +10,10 @@
 
 namespace df11 {
 
-// Blocks of a run: about 800,000 weights of trained exponents.
-inline constexpr size_t kRunBlocks = 64;
-
 // Buffers of one run; reuse them.
 struct RunBuffers {
-  ScratchBuffer<uint8_t> code, gaps, sign_mantissa;
-  ScratchBuffer<uint16_t> words;
+  DecoderBuffer<uint8_t> code, gaps, sign_mantissa;
+  DecoderBuffer<uint16_t> words;
 };
 
 class GroupReader {
@@ -38,6 +35,7 @@ class GroupReader {
   const Artifact* artifact_ = nullptr;
   Group group_;
   std::unique_ptr<GroupDecoder> decoder_;
+  std::shared_ptr<BufferMemory> memory_;
   std::vector<size_t> run_begins_;  // first block of each run, then the number of blocks
 };
 

@@ -259,7 +259,10 @@ Result<void> rename_durably(const fs::path& from, const fs::path& to) {
     // File systems without RENAME_NOREPLACE: a plain rename refuses a non-empty directory too.
     int error = errno;
     if (error == EINVAL) {
-      error = fs::exists(to) ? EEXIST : ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+      std::error_code ignored;
+      error = fs::exists(to, ignored)                   ? EEXIST
+              : ::rename(from.c_str(), to.c_str()) == 0 ? 0
+                                                        : errno;
     }
     if (error != 0) {
       return fail(system_error(error, "cannot rename " + from.string() + " to this", to.string()));

@@ -12,7 +12,7 @@ constexpr std::string_view kFormatName = "df11-manifest";
 // The text ends with this, 64 hex digits and kSealEnd (spec/manifest.md, "Seal").
 constexpr std::string_view kSealBegin = ",\n \"manifest_sha256\": \"";
 constexpr std::string_view kSealEnd = "\"\n}\n";
-constexpr uint64_t kMaxRestoreBytes = kMaxSafetensorsHeaderBytes + 8;
+constexpr uint64_t kMaxRestoreBytes = uint64_t{256} << 20;  // of all records together
 
 auto malformed(std::string message) {
   return fail(ErrorCode::malformed_manifest, std::move(message));
@@ -120,12 +120,16 @@ Result<ManifestGroup> group_from_json(const Json& entry) {
 Result<std::map<std::string, std::string>> restore_from_json(const Json& root) {
   DF11_ASSIGN(const Json* list, list_of(root, "restore"));
   std::map<std::string, std::string> restore;
+  uint64_t total_bytes = 0;
   for (const Json& entry : *list) {
     DF11_ASSIGN(const std::string path, json_string(entry, "path"));
     DF11_ASSIGN(const uint64_t size_bytes, json_uint(entry, "size_bytes"));
     DF11_ASSIGN(const std::string hex, json_string(entry, "zstd_hex"));
     if (!is_safe_relative_path(path)) return malformed("unsafe path \"" + path + "\"");
-    if (size_bytes > kMaxRestoreBytes) return malformed("a restore record is too large");
+    if (size_bytes > kMaxRestoreBytes - total_bytes) {
+      return malformed("the restore records are too large");
+    }
+    total_bytes += size_bytes;
     const std::optional<std::string> frame = hex_decode(hex);
     if (!frame) return malformed("a restore record is not hex");
     DF11_ASSIGN(restore[path], zstd_decompress(*frame, size_bytes));

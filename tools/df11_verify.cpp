@@ -1,5 +1,6 @@
 // df11-verify ARTIFACT [--source DIR]: proves that an artifact holds its source bit for bit.
 #include <iostream>
+#include <map>
 
 #include "tools/cli/app.h"
 #include "verify/verify.h"
@@ -11,10 +12,10 @@ using namespace df11;
 std::string report_text(const VerifyReport& report, double seconds) {
   std::string text;
   for (const Finding& finding : report.findings) {
-    text += "  " + finding.kind + ": ";
-    if (!finding.file.empty()) text += finding.file + ": ";
-    if (!finding.tensor.empty()) text += "'" + finding.tensor + "': ";
-    text += finding.message + "\n";
+    std::string line = "  " + finding.kind + ": ";
+    if (!finding.file.empty()) line += finding.file + ": ";
+    if (!finding.tensor.empty()) line += "'" + finding.tensor + "': ";
+    text += cli::printable(line + finding.message) + "\n";
   }
   if (report.n_findings_dropped != 0) {
     text += "  ... and " + cli::format_count(report.n_findings_dropped) + " more\n";
@@ -45,6 +46,9 @@ int run(int argc, char** argv) {
   VerifyOptions options;
   int n_threads = 0;
   bool quiet = false, json = false;
+  DeviceChoice device = DeviceChoice::kAuto;
+  const std::map<std::string, DeviceChoice> devices = {
+      {"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}};
   app.add_option("ARTIFACT", artifact, "DF11 directory")->required();
   CLI::Option* source_option =
       app.add_option("--source", source, "checkpoint directory to compare with, byte for byte");
@@ -53,6 +57,9 @@ int run(int argc, char** argv) {
       ->allow_extra_args(false);
   app.add_option("--threads", n_threads, "threads to use (default: all)")
       ->check(CLI::Range(1, 4096));
+  app.add_option("--device", device, "what decodes: auto (a GPU if there is one), cpu or cuda")
+      ->transform(CLI::CheckedTransformer(devices))
+      ->option_text("auto|cpu|cuda");
   app.add_flag("--quiet", quiet, "print nothing but errors; see the exit code");
   app.add_flag("--json", json, "print the report as JSON");
   app.footer(
@@ -64,10 +71,11 @@ int run(int argc, char** argv) {
   const cli::Stopwatch watch;
   const Executor executor(n_threads, &cli::cancel_on_signals());
   Progress progress;
-  const std::unique_ptr<Decoder> decoder = make_cpu_decoder();
+  const Result<std::unique_ptr<Decoder>> decoder = make_decoder(device);
+  if (!decoder) return cli::report_error("df11-verify", decoder.error());
   const Result<VerifyReport> report = [&] {
     const cli::ProgressLine line(progress, quiet);
-    return verify(artifact, options, *decoder, executor, progress);
+    return verify(artifact, options, **decoder, executor, progress);
   }();
   if (!report) return cli::report_error("df11-verify", report.error());
   if (json)

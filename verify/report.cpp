@@ -1,7 +1,6 @@
 #include "verify/report.h"
 
-#include <algorithm>
-#include <tuple>
+#include <iterator>
 
 #include "format/json.h"
 #include "format/version.h"
@@ -10,10 +9,11 @@ namespace df11 {
 
 void Findings::add(Finding finding) {
   const std::lock_guard lock(mutex_);
-  if (findings_.size() < kMaxKept)
-    findings_.push_back(std::move(finding));
-  else
+  findings_.insert(std::move(finding));
+  if (findings_.size() > kMaxKept) {
+    findings_.erase(std::prev(findings_.end()));
     ++n_dropped_;
+  }
 }
 
 void Findings::add(std::string kind, const Error& error) {
@@ -24,11 +24,7 @@ void Findings::add(std::string kind, const Error& error) {
 }
 
 void Findings::move_to(VerifyReport& report) {
-  std::sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) {
-    return std::tie(a.file, a.tensor, a.kind, a.message) <
-           std::tie(b.file, b.tensor, b.kind, b.message);
-  });
-  report.findings = std::move(findings_);
+  report.findings.assign(findings_.begin(), findings_.end());
   report.n_findings_dropped = n_dropped_;
 }
 

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <mutex>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "format/error.h"
@@ -16,6 +18,11 @@ struct Finding {
   std::string file;    // within the artifact, or a path
   std::string tensor;  // empty when no tensor is concerned
   std::string message;
+
+  friend bool operator<(const Finding& a, const Finding& b) {
+    return std::tie(a.file, a.tensor, a.kind, a.message) <
+           std::tie(b.file, b.tensor, b.kind, b.message);
+  }
 };
 
 struct VerifyReport {
@@ -49,7 +56,7 @@ class Findings {
 
  private:
   std::mutex mutex_;
-  std::vector<Finding> findings_;
+  std::set<Finding> findings_;  // the first kMaxKept in order, whichever thread finds them when
   uint64_t n_dropped_ = 0;
 };
 

@@ -120,37 +120,41 @@ std::vector<TensorChecker::Piece> TensorChecker::pieces_of_run(
   return pieces;
 }
 
-Result<void> TensorChecker::compare_with_source(const Piece& piece, Buffers& buffers,
-                                                const std::string& file) {
-  uint8_t* bytes = buffers.source_bytes.ensure(piece.bytes.size());
-  DF11_TRY(source_->read(*piece.expected->source, piece.offset_bytes, {bytes, piece.bytes.size()}));
-  if (std::memcmp(bytes, piece.bytes.data(), piece.bytes.size()) != 0) {
-    findings_.add({"tensor_differs", file, *piece.tensor,
-                   describe_difference(piece.expected->dtype, piece.offset_bytes, piece.bytes,
-                                       {bytes, piece.bytes.size()})});
+Result<void> TensorChecker::compare_with_source(Piece& piece, Buffers& buffers) {
+  if (source_ == nullptr || piece.expected == nullptr) return {};
+  const MutableByteSpan bytes{buffers.source_bytes.ensure(piece.bytes.size()), piece.bytes.size()};
+  DF11_TRY(source_->read(*piece.expected->source, piece.offset_bytes, bytes));
+  if (std::memcmp(bytes.data(), piece.bytes.data(), bytes.size()) != 0) {
+    piece.difference =
+        describe_difference(piece.expected->dtype, piece.offset_bytes, piece.bytes, bytes);
   }
   return {};
 }
 
-void TensorChecker::finish_hash(OrderedHash& hash, const std::string& file) {
-  if (hash.expected != nullptr && hash.expected->xxh3_128) {
-    const Xxh128 digest = hash.hasher.digest();
-    if (digest != *hash.expected->xxh3_128) {
-      findings_.add(
-          {"tensor_differs", file, *hash.tensor,
-           "XXH3-128 is " + digest.hex() + ", the manifest has " + hash.expected->xxh3_128->hex()});
+void TensorChecker::finish_tensor(OrderedCheck& check, const std::string& file) {
+  if (check.expected != nullptr && check.expected->xxh3_128 && !check.reported) {
+    const Xxh128 digest = check.hasher.digest();
+    if (digest != *check.expected->xxh3_128) {
+      findings_.add({"tensor_differs", file, *check.tensor,
+                     "XXH3-128 is " + digest.hex() + ", the manifest has " +
+                         check.expected->xxh3_128->hex()});
     }
   }
-  hash = OrderedHash();
+  check = OrderedCheck();
 }
 
-void TensorChecker::add_to_hash(OrderedHash& hash, const Piece& piece, const std::string& file) {
-  if (hash.tensor != piece.tensor) {
-    if (hash.tensor != nullptr) finish_hash(hash, file);
-    hash.tensor = piece.tensor;
-    hash.expected = piece.expected;
+void TensorChecker::take_in_order(OrderedCheck& check, const Piece& piece,
+                                  const std::string& file) {
+  if (check.tensor != piece.tensor) {
+    if (check.tensor != nullptr) finish_tensor(check, file);
+    check.tensor = piece.tensor;
+    check.expected = piece.expected;
   }
-  if (piece.expected != nullptr && piece.expected->xxh3_128) hash.hasher.update(piece.bytes);
+  if (!piece.difference.empty() && !check.reported) {
+    check.reported = true;
+    findings_.add({"tensor_differs", file, *piece.tensor, piece.difference});
+  }
+  if (piece.expected != nullptr && piece.expected->xxh3_128) check.hasher.update(piece.bytes);
 }
 
 Result<void> TensorChecker::check_group(const GroupEntry& entry) {
@@ -172,29 +176,25 @@ Result<void> TensorChecker::check_group(const GroupEntry& entry) {
 
   std::vector<std::optional<Pool<Buffers>::Lease>> held(reader->n_runs());
   std::vector<std::vector<Piece>> pieces(reader->n_runs());
-  OrderedHash hash;
+  OrderedCheck check;
   const auto decode = [&](size_t i) -> Result<void> {
     held[i].emplace(buffers_.take());
     DF11_ASSIGN(const std::span<const uint16_t> words, reader->decode_run(i, (*held[i])->run));
     pieces[i] = pieces_of_run(group, reader->first_element(i), words);
-    if (source_ != nullptr) {
-      for (const Piece& piece : pieces[i]) {
-        if (piece.expected != nullptr) DF11_TRY(compare_with_source(piece, **held[i], file));
-      }
-    }
+    for (Piece& piece : pieces[i]) DF11_TRY(compare_with_source(piece, **held[i]));
     return {};
   };
-  const auto hash_and_release = [&](size_t i) -> Result<void> {
-    for (const Piece& piece : pieces[i]) add_to_hash(hash, piece, file);
+  const auto finish_run = [&](size_t i) -> Result<void> {
+    for (const Piece& piece : pieces[i]) take_in_order(check, piece, file);
     pieces[i].clear();
     held[i].reset();
     progress_.add(2 * (reader->first_element(i + 1) - reader->first_element(i)));
     return {};
   };
   Result<void> done = executor_.for_each_ordered(
-      reader->n_runs(), static_cast<size_t>(executor_.n_threads()) + 1, decode, hash_and_release);
+      reader->n_runs(), static_cast<size_t>(executor_.n_threads()) + 1, decode, finish_run);
   if (!done) return absorb(std::move(done).error());
-  finish_hash(hash, file);
+  finish_tensor(check, file);
   ++n_groups_;
   n_tensors_ += entry.members.size();
   weight_bytes_ += 2 * entry.n_elements();
@@ -208,21 +208,19 @@ Result<void> TensorChecker::check_verbatim(const TensorLocation& tensor) {
   if (wanted == nullptr || tensor_bytes(wanted->dtype, wanted->shape) != n_bytes)
     return {};  // a finding already
   const auto buffers = buffers_.take();
-  OrderedHash hash;
-  hash.tensor = &tensor.info.name;
-  hash.expected = wanted;
+  OrderedCheck check{&tensor.info.name, wanted};
   for (uint64_t offset = 0; offset < n_bytes; offset += kChunkBytes) {
     DF11_TRY(executor_.check_cancelled());
     const MutableByteSpan chunk{
         buffers->artifact_bytes.ensure(kChunkBytes),
         static_cast<size_t>(std::min<uint64_t>(kChunkBytes, n_bytes - offset))};
     DF11_TRY(artifact_.shards().read(tensor, offset, chunk));
-    const Piece piece{&tensor.info.name, wanted, offset, chunk};
-    if (source_ != nullptr) DF11_TRY(compare_with_source(piece, *buffers, file));
-    add_to_hash(hash, piece, file);
+    Piece piece{&tensor.info.name, wanted, offset, chunk};
+    DF11_TRY(compare_with_source(piece, *buffers));
+    take_in_order(check, piece, file);
     progress_.add(chunk.size());
   }
-  finish_hash(hash, file);
+  finish_tensor(check, file);
   ++n_tensors_;
   weight_bytes_ += n_bytes;
   return {};

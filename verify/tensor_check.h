@@ -62,20 +62,23 @@ class TensorChecker {
     const ExpectedTensor* expected;  // null: nothing to compare with, a finding already
     uint64_t offset_bytes;
     ByteSpan bytes;
+    std::string difference = {};  // from the source; empty when there is none
   };
-  // Hashes the tensors of one group, or one tensor, whose pieces arrive in order.
-  struct OrderedHash {
+  // One tensor whose pieces arrive in order: hashes it, and reports its first difference.
+  struct OrderedCheck {
     const std::string* tensor = nullptr;
     const ExpectedTensor* expected = nullptr;
-    Xxh128Hasher hasher;
+    bool reported = false;
+    Xxh128Hasher hasher = {};
   };
 
   const ExpectedTensor* expected(const std::string& name) const;
   std::vector<Piece> pieces_of_run(const Group& group, uint64_t first_element,
                                    std::span<const uint16_t> words) const;
-  Result<void> compare_with_source(const Piece& piece, Buffers& buffers, const std::string& file);
-  void add_to_hash(OrderedHash& hash, const Piece& piece, const std::string& file);
-  void finish_hash(OrderedHash& hash, const std::string& file);
+  // Fills in piece.difference.
+  Result<void> compare_with_source(Piece& piece, Buffers& buffers);
+  void take_in_order(OrderedCheck& check, const Piece& piece, const std::string& file);
+  void finish_tensor(OrderedCheck& check, const std::string& file);
   // Turns damage into a finding; passes everything else on.
   Result<void> absorb(Error error);
 

@@ -47,6 +47,7 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
 const CancelToken& cancel_on_signals() {
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is then an error of write, EFBIG
   return cancel_token;
 }
 

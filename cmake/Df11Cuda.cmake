@@ -1,0 +1,42 @@
+# DF11_CUDA=AUTO builds the GPU decoder if a CUDA toolkit is found, ON requires one, OFF leaves it out.
+#
+# Machine code for compute capability 7.5 to 9.0, and PTX of the newest for later devices. The runtime
+# is linked statically: programs start on machines without CUDA, and say there that they have no device.
+set(DF11_CUDA AUTO CACHE STRING "GPU decoder: AUTO, ON or OFF")
+set_property(CACHE DF11_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(DF11_CUDA_FOUND OFF)
+if(NOT DF11_CUDA STREQUAL "OFF")
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90)
+    endif()
+    set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+    enable_language(CUDA)
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has C++20
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+      set(CMAKE_CUDA_STANDARD_LATEST 20)
+    endif()
+    set(CMAKE_CUDA_STANDARD 20)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    set(CMAKE_CUDA_EXTENSIONS OFF)
+    find_package(CUDAToolkit REQUIRED)
+    set(DF11_CUDA_FOUND ON)
+  elseif(DF11_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "DF11_CUDA=ON, but no CUDA compiler was found (set CUDACXX or CMAKE_CUDA_COMPILER)")
+  endif()
+endif()
+message(STATUS "DF11 GPU decoder (DF11_CUDA=${DF11_CUDA}): ${DF11_CUDA_FOUND}")
+
+# df11_cuda_sources(target CUDA … WITHOUT_CUDA …): adds the one list or the other.
+function(df11_cuda_sources target)
+  cmake_parse_arguments(ARG "" "" "CUDA;WITHOUT_CUDA" ${ARGN})
+  if(DF11_CUDA_FOUND)
+    target_sources(${target} PRIVATE ${ARG_CUDA})
+    target_link_libraries(${target} PRIVATE CUDA::cudart_static)
+  elseif(ARG_WITHOUT_CUDA)
+    target_sources(${target} PRIVATE ${ARG_WITHOUT_CUDA})
+  endif()
+endfunction()

@@ -1,0 +1,101 @@
+// LD_PRELOAD library: makes one chosen system call of a program fail, or a signal arrive at it.
+//
+//   DF11_FAULT=pwrite:3:28     the third pwrite fails with errno 28
+//   DF11_FAULT=pwrite:3:SIG2   signal 2 is raised just before the third pwrite
+//   DF11_FAULT=pwrite:*:SHORT  every pwrite (or pread) transfers at most 100 bytes
+//   DF11_FAULT_COUNTS=FILE     at exit, "call count" lines are written to FILE
+//
+// Calls are counted over all threads: use --threads 1 where the order matters.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum call { OPEN, PREAD, PWRITE, FALLOCATE, FTRUNCATE, FSYNC, RENAME, N_CALLS };
+static const char* const names[N_CALLS] = {"open",      "pread", "pwrite", "fallocate",
+                                           "ftruncate", "fsync", "rename"};
+static atomic_long counts[N_CALLS];
+
+// Counts the call; 0 when it may go on, else -1 with errno set. *short_transfer as asked for.
+static int before(enum call call, int* short_transfer) {
+  const long n = ++counts[call];
+  *short_transfer = 0;
+  const char* fault = getenv("DF11_FAULT");
+  if (fault == NULL) return 0;
+  const size_t length = strlen(names[call]);
+  if (strncmp(fault, names[call], length) != 0 || fault[length] != ':') return 0;
+  const char* at = fault + length + 1;
+  const char* what = strchr(at, ':');
+  if (what == NULL || (*at != '*' && atol(at) != n)) return 0;
+  ++what;
+  if (strcmp(what, "SHORT") == 0) {
+    *short_transfer = 1;
+    return 0;
+  }
+  if (strncmp(what, "SIG", 3) == 0) {
+    raise(atoi(what + 3));  // delivered before raise returns
+    return 0;
+  }
+  errno = atoi(what);
+  return -1;
+}
+
+#define NEXT(name) (__typeof__(&name))dlsym(RTLD_NEXT, #name)
+
+#define OPEN_WRAPPER(name)                         \
+  int name(const char* path, int flags, ...) {     \
+    int ignored;                                   \
+    va_list arguments;                             \
+    va_start(arguments, flags);                    \
+    const mode_t mode = va_arg(arguments, mode_t); \
+    va_end(arguments);                             \
+    if (before(OPEN, &ignored) != 0) return -1;    \
+    return (NEXT(name))(path, flags, mode);        \
+  }
+OPEN_WRAPPER(open)
+OPEN_WRAPPER(open64)
+
+#define TRANSFER_WRAPPER(name, buffer_type, call)                                 \
+  ssize_t name(int fd, buffer_type buffer, size_t n, off_t offset) {              \
+    int short_transfer;                                                           \
+    if (before(call, &short_transfer) != 0) return -1;                            \
+    return (NEXT(name))(fd, buffer, short_transfer && n > 100 ? 100 : n, offset); \
+  }
+TRANSFER_WRAPPER(pread, void*, PREAD)
+TRANSFER_WRAPPER(pread64, void*, PREAD)
+TRANSFER_WRAPPER(pwrite, const void*, PWRITE)
+TRANSFER_WRAPPER(pwrite64, const void*, PWRITE)
+
+#define WRAPPER(name, parameters, arguments, call) \
+  int name parameters {                            \
+    int ignored;                                   \
+    if (before(call, &ignored) != 0) return -1;    \
+    return (NEXT(name))arguments;                  \
+  }
+WRAPPER(fallocate, (int fd, int mode, off_t offset, off_t n), (fd, mode, offset, n), FALLOCATE)
+WRAPPER(fallocate64, (int fd, int mode, off64_t offset, off64_t n), (fd, mode, offset, n),
+        FALLOCATE)
+WRAPPER(ftruncate, (int fd, off_t n), (fd, n), FTRUNCATE)
+WRAPPER(ftruncate64, (int fd, off64_t n), (fd, n), FTRUNCATE)
+WRAPPER(fsync, (int fd), (fd), FSYNC)
+WRAPPER(rename, (const char* from, const char* to), (from, to), RENAME)
+WRAPPER(renameat2, (int a, const char* from, int b, const char* to, unsigned flags),
+        (a, from, b, to, flags), RENAME)
+
+__attribute__((destructor)) static void write_counts(void) {
+  const char* path = getenv("DF11_FAULT_COUNTS");
+  if (path == NULL) return;
+  FILE* file = fopen(path, "w");
+  if (file == NULL) return;
+  for (int call = 0; call < N_CALLS; ++call)
+    fprintf(file, "%s %ld\n", names[call], atomic_load(&counts[call]));
+  fclose(file);
+}

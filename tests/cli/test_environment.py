@@ -1,0 +1,92 @@
+"""What surrounds a run must not change its output: locale, time zone, umask, threads; closed and full
+standard streams."""
+import os
+import subprocess
+import unittest
+
+from cli_support import CliTest, program, run, tree
+
+BENCH = ["--cpu", "--elements", "65536", "--rounds", "1", "--threads", "1"]
+
+
+class Surroundings(CliTest):
+    def test_bytes_do_not_depend_on_them(self):
+        self.compress()
+        first = tree(self.output)
+        # Turkish: other case rules, decimal comma. Compiled here if the system has its source.
+        locale = subprocess.run(["localedef", "-i", "tr_TR", "-f", "UTF-8", self.at("tr_TR.UTF-8")],
+                                capture_output=True, check=False) if has_localedef() else None
+        turkish = {"LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8"}
+        if locale is not None and os.path.isdir(self.at("tr_TR.UTF-8")):
+            turkish["LOCPATH"] = self.dir
+        for number, (env, options) in enumerate([
+                (turkish, {}), ({"LC_ALL": "C"}, {}), ({"TZ": "Pacific/Kiritimati"}, {}), ({}, {"umask": 0o077}),
+                ({"HOME": "/nonexistent", "TMPDIR": "/nonexistent"}, {}), ({"TERM": "dumb", "COLUMNS": "3"}, {})]):
+            with self.subTest(env=env, options=options):
+                output = self.at(f"out{number}")
+                done = run("df11-compress", self.source, output, env=env, **options)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual(tree(output), first)
+        done = run("df11-verify", self.output, "--json", env=turkish)
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stdout, r'"seconds": \d+\.\d')
+
+    def test_empty_environment(self):
+        done = subprocess.run([program("df11-compress"), self.source, self.output], env={}, capture_output=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+
+
+def has_localedef():
+    try:
+        subprocess.run(["localedef", "--version"], capture_output=True, check=True)
+        return True
+    except (OSError, subprocess.CalledProcessError):
+        return False
+
+
+class StandardOutput(CliTest):
+    def runs(self):
+        self.compress("--quiet")
+        return [["df11-compress", self.source, "--dry-run"], ["df11-compress", self.source, "--dry-run", "--json"],
+                ["df11-verify", self.output], ["df11-verify", self.output, "--json"], ["df11-inspect", self.output],
+                ["df11-inspect", self.source, "--json"], ["df11-bench", *BENCH], ["df11-bench", *BENCH, "--json"]]
+
+    def test_full(self):
+        for args in self.runs():
+            with self.subTest(args=args), open("/dev/full", "w", encoding="utf-8") as full:
+                self.assertEqual(run(*args, stdout=full).returncode, 2)
+
+    def test_closed(self):
+        for args in self.runs():
+            with self.subTest(args=args):
+                self.assertEqual(run(*args, preexec_fn=lambda: os.close(1)).returncode, 2)
+
+    def test_help_into_a_full_disk(self):
+        for args in [["df11-compress", "--help"], ["df11-verify", "--version"]]:
+            with self.subTest(args=args), open("/dev/full", "w", encoding="utf-8") as full:
+                self.assertEqual(run(*args, stdout=full).returncode, 2)
+
+    def test_quiet_needs_no_standard_output(self):
+        self.compress("--quiet")
+        done = run("df11-verify", self.output, "--quiet", preexec_fn=lambda: os.close(1))
+        self.assertEqual(done.returncode, 0)
+
+    def test_closed_streams_do_not_end_up_in_files(self):
+        """With 0, 1 and 2 closed, files get these descriptors: nothing may be printed into them."""
+        def close_all():
+            for fd in (0, 1, 2):
+                os.close(fd)
+        done = run("df11-compress", self.source, self.output, preexec_fn=close_all)
+        self.assertEqual(done.returncode, 2)  # the summary could not be printed
+        self.assert_source_untouched()
+        self.assert_verifies()
+        os.remove(self.source + "/config.json")
+        with open(self.source + "/config.json", "w", encoding="utf-8") as file:
+            file.write("{")
+        before = tree(self.source)
+        run("df11-compress", self.source, self.at("out2"), preexec_fn=close_all)
+        self.assertEqual(tree(self.source), before)
+
+
+if __name__ == "__main__":
+    unittest.main()
