@@ -18,6 +18,12 @@ install(TARGETS df11_flags ${df11_targets} EXPORT df11-targets
 install(TARGETS df11-compress df11-verify df11-inspect df11-bench
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
+# The C interface stands alone: libdf11.so and df11.h.
+install(TARGETS df11_capi
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
 # Headers keep their folders: #include "format/error.h" below include/df11.
 foreach(library ${df11_libraries})
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${library}
