@@ -49,7 +49,7 @@ $quick && exit 0
 
 step "address and undefined-behaviour sanitizers"
 build asan -DDF11_TESTS=ON -DDF11_CUDA=OFF
-ctest --preset asan -j "$jobs" -LE 'slow|interop|gpu'
+ctest --preset asan -j "$jobs" -LE 'slow|interop|gpu|cli'
 
 step "thread sanitizer, on what runs in parallel"
 cmake --preset tsan -DDF11_TESTS=ON -DDF11_CUDA=OFF >/dev/null

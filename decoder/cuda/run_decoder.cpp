@@ -18,9 +18,8 @@ namespace df11 {
 namespace cuda {
 namespace {
 
-// About 800,000 trained weights: 1.1 MB to the device, 1.6 MB back. Longer runs were slower: pinned
-// memory takes its time to allocate, and words that are compared at once are still in the CPU's
-// cache.
+// About 800,000 trained weights: 1.1 MB to the device, 1.6 MB back. Longer runs were slower: they
+// need more pinned memory, which takes time to allocate (spec/cuda_decoder.md).
 constexpr size_t kRunBlocks = 64;
 
 class PinnedMemory final : public BufferMemory {
