@@ -37,12 +37,12 @@ using PairSlots = std::array<uint16_t, kChunkElements / 2 + kRunElements / 2>;
 
 struct Chunk {
   static constexpr size_t kMaxWindows = kChunkElements * kMaxCodeLength / kWindowBits + 2;
-  std::span<const uint16_t> words;
   alignas(64) PairSlots slots;
   // By window, counted from the chunk's first: the last run of codes that starts in it, and its
   // first bit there. That run is the one that crosses into the next window.
   std::array<uint16_t, kMaxWindows> run_begin;
   std::array<uint8_t, kMaxWindows> run_bit;
+  std::span<const uint16_t> words;
 };
 
 // Appends runs of codes to 64-bit words, which are the windows of the stream, most significant bit

@@ -72,31 +72,4 @@ class DeviceBuffer {
   size_t capacity_ = 0;
 };
 
-// Host memory that transfers run from at full speed, beside other work.
-class PinnedBuffer {
- public:
-  PinnedBuffer() = default;
-  PinnedBuffer(const PinnedBuffer&) = delete;
-  PinnedBuffer& operator=(const PinnedBuffer&) = delete;
-  ~PinnedBuffer() {
-    if (data_ != nullptr) (void)cudaFreeHost(data_);
-  }
-
-  Result<void> ensure(size_t n) {
-    if (n <= capacity_) return {};
-    if (data_ != nullptr) (void)cudaFreeHost(data_);
-    data_ = nullptr;
-    capacity_ = 0;
-    DF11_TRY(check(cudaHostAlloc(reinterpret_cast<void**>(&data_), n, cudaHostAllocPortable),
-                   "cudaHostAlloc"));
-    capacity_ = n;
-    return {};
-  }
-  uint8_t* data() const { return data_; }
-
- private:
-  uint8_t* data_ = nullptr;
-  size_t capacity_ = 0;
-};
-
 }  // namespace df11::cuda

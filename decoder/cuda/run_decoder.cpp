@@ -33,6 +33,11 @@ class PinnedMemory final : public BufferMemory {
   void deallocate(void* data) override { (void)cudaFreeHost(data); }
 };
 
+std::shared_ptr<BufferMemory> pinned_memory() {
+  static const auto memory = std::make_shared<PinnedMemory>();
+  return memory;
+}
+
 // Stream, buffers and the end of the work on them.
 class Lane {
  public:
@@ -81,7 +86,7 @@ class Lane {
     const size_t n_gap_bytes = run.n_blocks() * kGapBytesPerBlock;
     const SmallParts parts(image.bytes.size(), run.positions.size());
     DF11_TRY(small_.ensure(parts.bytes + kDevicePaddingBytes, stream_));
-    DF11_TRY(pinned_.ensure(parts.bytes));
+    DF11_TRY(pinned_.ensure(parts.bytes, pinned_memory()));
     DF11_TRY(code_.ensure(run.n_code_bytes + kDevicePaddingBytes, stream_));
     DF11_TRY(gaps_.ensure(n_gap_bytes + kDevicePaddingBytes, stream_));
     DF11_TRY(sign_mantissa_.ensure(run.n_elements() + kDevicePaddingBytes, stream_));
@@ -134,7 +139,7 @@ class Lane {
   cudaStream_t stream_ = nullptr;
   cudaEvent_t done_ = nullptr;
   DeviceBuffer small_, code_, gaps_, sign_mantissa_, words_;
-  PinnedBuffer pinned_;
+  DecoderBuffer<uint8_t> pinned_;
   std::vector<uint32_t> rebased_;
 };
 
@@ -198,12 +203,11 @@ class CudaDecoder final : public Decoder {
     return std::make_unique<CudaGroupDecoder>(*devices_, tables, std::move(cpu));
   }
   size_t run_blocks() const override { return kRunBlocks; }
-  std::shared_ptr<BufferMemory> memory() const override { return memory_; }
+  std::shared_ptr<BufferMemory> memory() const override { return pinned_memory(); }
 
  private:
   std::unique_ptr<Devices> devices_;
   std::unique_ptr<Decoder> cpu_ = make_cpu_decoder();
-  std::shared_ptr<BufferMemory> memory_ = std::make_shared<PinnedMemory>();
   std::string name_;
 };
 

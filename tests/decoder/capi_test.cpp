@@ -5,32 +5,18 @@
 
 #include <cstring>
 
-#include "compressor/group_encoder.h"
 #include "directories/builders.h"
+#include "support/capi_tensors.h"
 #include "support/named_inputs.h"
 #include "support/temporary_directory.h"
 
 namespace df11::test {
 namespace {
 
-df11_group_tensors tensors_of(const GroupTensors& g) {
-  return {sizeof(df11_group_tensors),
-          g.luts.data(),
-          g.luts.size(),
-          g.encoded_exponent.data(),
-          g.encoded_exponent.size(),
-          g.sign_mantissa.data(),
-          g.sign_mantissa.size(),
-          g.gaps.data(),
-          g.gaps.size(),
-          g.output_positions.data(),
-          g.output_positions.size()};
-}
-
 TEST(Capi, DecodesGroupsInMemory) {
   for (const NamedInput& input : named_inputs()) {
     const GroupTensors g = *encode_group(input.spans(), Executor(1), 1 << 20);
-    const df11_group_tensors tensors = tensors_of(g);
+    const df11_group_tensors tensors = capi_tensors(g);
     df11_group* group = nullptr;
     ASSERT_EQ(df11_make_group(&tensors, &group), DF11_OK) << df11_last_error();
     std::vector<uint16_t> words(df11_n_elements(group));
@@ -87,10 +73,10 @@ TEST(Capi, ReportsErrors) {
 
   GroupTensors g = *encode_group(named_inputs()[0].spans(), Executor(1), 1 << 20);
   df11_group* group = nullptr;
-  df11_group_tensors tensors = tensors_of(g);
+  df11_group_tensors tensors = capi_tensors(g);
   tensors.gaps_bytes -= 1;
   EXPECT_EQ(df11_make_group(&tensors, &group), DF11_MALFORMED_GROUP);
-  tensors = tensors_of(g);
+  tensors = capi_tensors(g);
   tensors.size = 8;
   EXPECT_EQ(df11_make_group(&tensors, &group), DF11_INVALID_ARGUMENT);
   EXPECT_EQ(group, nullptr);

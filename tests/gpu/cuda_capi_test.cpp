@@ -3,6 +3,7 @@
 
 #include "decoder/capi/df11.h"
 #include "device.h"
+#include "support/capi_tensors.h"
 
 namespace df11::test {
 namespace {
@@ -10,17 +11,7 @@ namespace {
 using CudaCapi = DeviceTest;
 
 df11_group* make_group(const GroupTensors& g) {
-  const df11_group_tensors tensors = {sizeof(df11_group_tensors),
-                                      g.luts.data(),
-                                      g.luts.size(),
-                                      g.encoded_exponent.data(),
-                                      g.encoded_exponent.size(),
-                                      g.sign_mantissa.data(),
-                                      g.sign_mantissa.size(),
-                                      g.gaps.data(),
-                                      g.gaps.size(),
-                                      g.output_positions.data(),
-                                      g.output_positions.size()};
+  const df11_group_tensors tensors = capi_tensors(g);
   df11_group* group = nullptr;
   EXPECT_EQ(df11_make_group(&tensors, &group), DF11_OK) << df11_last_error();
   return group;

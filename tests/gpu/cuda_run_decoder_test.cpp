@@ -57,28 +57,6 @@ TEST_F(CudaRunDecoder, DecodesOnManyThreads) {
   EXPECT_TRUE(decoded == words);
 }
 
-// Fresh decoders, whose buffers grow while other lanes work: a buffer must be ready before its lane
-// uses it.
-TEST_F(CudaRunDecoder, DecodesRunsOfGrowingLengthOnManyThreads) {
-  const std::vector<uint16_t> words = random_words(6'000'001, {8, 4, 2, 1, 1, 0.5}, 90, 6);
-  const GroupTensors tensors = encode_words(words);
-  const HostGroup group = *host_group(tensors);
-  for (int round = 0; round < 40; ++round) {
-    const auto fresh = *make_cuda_decoder();
-    const auto group_decoder = *fresh->prepare(group.tables());
-    std::vector<size_t> begins = {0};
-    for (size_t n = 1; begins.back() + n < group.n_blocks() - 2; n += 1 + n / 4)
-      begins.push_back(begins.back() + n);
-    begins.push_back(group.n_blocks());
-    std::vector<uint16_t> decoded(words.size(), 0xa5a5);
-    ASSERT_TRUE(succeeded(Executor(12).for_each(begins.size() - 1, [&](size_t i) {
-      return group_decoder->decode(group.run(begins[i], begins[i + 1]),
-                                   decoded.data() + group.positions()[begins[i]]);
-    })));
-    ASSERT_TRUE(decoded == words) << "round " << round;
-  }
-}
-
 TEST_F(CudaRunDecoder, GivesTheVerdictsOfTheCpuDecoder) {
   Random random(31);
   int n_refused = 0;
