@@ -86,19 +86,14 @@ class Run {
     }
     DF11_TRY(make_directories(target.parent_path()));
     DF11_ASSIGN(const File to, File::create(target));
-    const auto buffer = buffers_.chunks.take();
-    constexpr size_t kChunkBytes = size_t{1} << 20;
-    uint8_t* bytes = buffer->ensure(kChunkBytes);
     Sha256Hasher hasher;
-    for (uint64_t offset = 0; offset < entry.size_bytes; offset += kChunkBytes) {
-      DF11_TRY(executor_.check_cancelled());
-      const MutableByteSpan chunk{
-          bytes, static_cast<size_t>(std::min<uint64_t>(kChunkBytes, entry.size_bytes - offset))};
-      DF11_TRY(from.read_exact(chunk, offset));
+    const auto copy = [&](ByteSpan chunk, uint64_t offset) -> Result<void> {
       hasher.update(chunk);
       DF11_TRY(to.write_exact(chunk, offset));
       progress_.add(chunk.size());
-    }
+      return executor_.check_cancelled();
+    };
+    DF11_TRY(from.for_each_chunk(0, entry.size_bytes, copy));
     DF11_TRY(from.check_unchanged());
     file_digests_[i] = hasher.digest();
     return to.sync();

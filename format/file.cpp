@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <memory>
 
 namespace df11 {
 
@@ -97,6 +98,19 @@ Result<void> File::read_exact(MutableByteSpan buffer, uint64_t offset_bytes) con
     }
     buffer = buffer.subspan(static_cast<size_t>(n));
     offset_bytes += static_cast<uint64_t>(n);
+  }
+  return {};
+}
+
+Result<void> File::for_each_chunk(
+    uint64_t begin_bytes, uint64_t n_bytes,
+    const std::function<Result<void>(ByteSpan, uint64_t)>& take) const {
+  const auto buffer =
+      std::make_unique_for_overwrite<uint8_t[]>(std::min<uint64_t>(kChunkBytes, n_bytes));
+  for (uint64_t offset = 0; offset < n_bytes; offset += kChunkBytes) {
+    const MutableByteSpan chunk{buffer.get(), std::min<uint64_t>(kChunkBytes, n_bytes - offset)};
+    DF11_TRY(read_exact(chunk, begin_bytes + offset));
+    DF11_TRY(take(chunk, offset));
   }
   return {};
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,9 @@
 #include "format/error.h"
 
 namespace df11 {
+
+// Bytes at a time when a file is streamed.
+inline constexpr size_t kChunkBytes = size_t{1} << 20;
 
 class File {
  public:
@@ -35,6 +39,11 @@ class File {
 
   // Fills `buffer` from `offset_bytes`. Error source_changed when the file ends before that.
   Result<void> read_exact(MutableByteSpan buffer, uint64_t offset_bytes) const;
+  // Reads `n_bytes` from `begin_bytes` on in order, and calls take(chunk, offset) for each chunk of
+  // at most kChunkBytes, with the chunk's offset from `begin_bytes`. Ends at the first error.
+  Result<void> for_each_chunk(
+      uint64_t begin_bytes, uint64_t n_bytes,
+      const std::function<Result<void>(ByteSpan chunk, uint64_t offset_bytes)>& take) const;
   Result<void> write_exact(ByteSpan bytes, uint64_t offset_bytes) const;
   // Asks the file system for `size_bytes` up front, so that a full disk is found early where the
   // file system supports it.

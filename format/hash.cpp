@@ -1,6 +1,5 @@
 #include "format/hash.h"
 
-#include <algorithm>
 #include <new>
 
 #include <openssl/evp.h>
@@ -116,18 +115,12 @@ Sha256 sha256(ByteSpan bytes) {
 
 Result<Sha256> sha256_of_file(const File& file, uint64_t n_bytes, const Executor& executor,
                               Progress& progress) {
-  constexpr size_t kChunkBytes = size_t{1} << 20;
-  static thread_local ScratchBuffer<uint8_t> buffer;
-  uint8_t* bytes = buffer.ensure(kChunkBytes);
   Sha256Hasher hasher;
-  for (uint64_t offset = 0; offset < n_bytes; offset += kChunkBytes) {
-    DF11_TRY(executor.check_cancelled());
-    const MutableByteSpan chunk{
-        bytes, static_cast<size_t>(std::min<uint64_t>(kChunkBytes, n_bytes - offset))};
-    DF11_TRY(file.read_exact(chunk, offset));
+  DF11_TRY(file.for_each_chunk(0, n_bytes, [&](ByteSpan chunk, uint64_t) {
     hasher.update(chunk);
     progress.add(chunk.size());
-  }
+    return executor.check_cancelled();
+  }));
   return hasher.digest();
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "format/hash.h"
 #include "format/pattern.h"
@@ -65,7 +66,6 @@ Result<void> FileChecker::check_sha256(const ManifestFile& file) {
 
 Result<void> FileChecker::compare_file(const std::filesystem::path& a,
                                        const std::filesystem::path& b, const std::string& name) {
-  constexpr size_t kChunkBytes = size_t{1} << 20;
   DF11_ASSIGN(const File file_a, File::open_read(a));
   DF11_ASSIGN(const File file_b, File::open_read(b));
   if (!artifact_.manifest()) ++n_files_;  // otherwise check_sha256 counts it
@@ -75,23 +75,21 @@ Result<void> FileChecker::compare_file(const std::filesystem::path& a,
                        std::to_string(file_b.size_bytes()) + " in the source"});
     return {};
   }
-  std::vector<uint8_t> bytes_a(kChunkBytes), bytes_b(kChunkBytes);
-  for (uint64_t offset = 0; offset < file_a.size_bytes(); offset += kChunkBytes) {
+  std::optional<uint64_t> difference;
+  ScratchBuffer<uint8_t> buffer;
+  const auto compare = [&](ByteSpan a_bytes, uint64_t offset) -> Result<void> {
     DF11_TRY(executor_.check_cancelled());
-    const size_t n =
-        static_cast<size_t>(std::min<uint64_t>(kChunkBytes, file_a.size_bytes() - offset));
-    DF11_TRY(file_a.read_exact({bytes_a.data(), n}, offset));
-    DF11_TRY(file_b.read_exact({bytes_b.data(), n}, offset));
-    if (std::memcmp(bytes_a.data(), bytes_b.data(), n) != 0) {
-      const size_t at = static_cast<size_t>(
-          std::mismatch(bytes_a.begin(), bytes_a.begin() + static_cast<ptrdiff_t>(n),
-                        bytes_b.begin())
-              .first -
-          bytes_a.begin());
-      findings_.add(
-          {"file_differs", name, "", "first difference at byte " + std::to_string(offset + at)});
-      return {};
-    }
+    if (difference) return {};
+    const MutableByteSpan b_bytes{buffer.ensure(a_bytes.size()), a_bytes.size()};
+    DF11_TRY(file_b.read_exact(b_bytes, offset));
+    const auto at = std::mismatch(a_bytes.begin(), a_bytes.end(), b_bytes.begin()).first;
+    if (at != a_bytes.end()) difference = offset + static_cast<uint64_t>(at - a_bytes.begin());
+    return {};
+  };
+  DF11_TRY(file_a.for_each_chunk(0, file_a.size_bytes(), compare));
+  if (difference) {
+    findings_.add(
+        {"file_differs", name, "", "first difference at byte " + std::to_string(*difference)});
   }
   return {};
 }

@@ -9,8 +9,6 @@ namespace df11 {
 
 namespace {
 
-constexpr size_t kChunkBytes = size_t{1} << 20;
-
 std::string hex_word(uint16_t word) {
   char text[8];
   std::snprintf(text, sizeof text, "0x%04x", word);
@@ -209,17 +207,16 @@ Result<void> TensorChecker::check_verbatim(const TensorLocation& tensor) {
     return {};  // a finding already
   const auto buffers = buffers_.take();
   OrderedCheck check{&tensor.info.name, wanted};
-  for (uint64_t offset = 0; offset < n_bytes; offset += kChunkBytes) {
+  const auto check_chunk = [&](ByteSpan chunk, uint64_t offset) -> Result<void> {
     DF11_TRY(executor_.check_cancelled());
-    const MutableByteSpan chunk{
-        buffers->artifact_bytes.ensure(kChunkBytes),
-        static_cast<size_t>(std::min<uint64_t>(kChunkBytes, n_bytes - offset))};
-    DF11_TRY(artifact_.shards().read(tensor, offset, chunk));
     Piece piece{&tensor.info.name, wanted, offset, chunk};
     DF11_TRY(compare_with_source(piece, *buffers));
     take_in_order(check, piece, file);
     progress_.add(chunk.size());
-  }
+    return {};
+  };
+  DF11_TRY(artifact_.shards().shards()[tensor.shard].file.for_each_chunk(tensor.file_offset_bytes,
+                                                                         n_bytes, check_chunk));
   finish_tensor(check, file);
   ++n_tensors_;
   weight_bytes_ += n_bytes;

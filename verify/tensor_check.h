@@ -54,7 +54,7 @@ class TensorChecker {
  private:
   struct Buffers {
     RunBuffers run;
-    ScratchBuffer<uint8_t> artifact_bytes, source_bytes;
+    ScratchBuffer<uint8_t> source_bytes;
   };
   // A run of bytes of one tensor, in memory.
   struct Piece {

@@ -39,6 +39,35 @@ TEST(File, ReadsExactlyWhatIsAskedFor) {
   EXPECT_TRUE(failed_with(file->read_exact(bytes, uint64_t{1} << 40), ErrorCode::source_changed));
 }
 
+TEST(File, StreamsARangeInChunks) {
+  const TemporaryDirectory directory;
+  std::string text(2 * kChunkBytes + 300, '\0');
+  std::iota(text.begin(), text.end(), '\0');
+  text[kChunkBytes + 7] = '!';
+  write(directory / "f", text);
+  const File file = *File::open_read(directory / "f");
+  std::string seen;
+  std::vector<uint64_t> offsets;
+  const auto take = [&](ByteSpan chunk, uint64_t offset) -> Result<void> {
+    offsets.push_back(offset);
+    seen.append(chunk.begin(), chunk.end());
+    return {};
+  };
+  ASSERT_TRUE(succeeded(file.for_each_chunk(7, text.size() - 10, take)));
+  EXPECT_EQ(seen, text.substr(7, text.size() - 10));
+  EXPECT_EQ(offsets, (std::vector<uint64_t>{0, kChunkBytes, 2 * kChunkBytes}));
+  ASSERT_TRUE(succeeded(file.for_each_chunk(5, 0, take)));
+  EXPECT_EQ(offsets.size(), 3u);
+  EXPECT_TRUE(failed_with(file.for_each_chunk(8, text.size(), take), ErrorCode::source_changed));
+  const auto refuse = [&](ByteSpan, uint64_t) -> Result<void> {
+    offsets.push_back(0);
+    return fail(ErrorCode::cancelled, "enough");
+  };
+  offsets.clear();
+  EXPECT_TRUE(failed_with(file.for_each_chunk(0, text.size(), refuse), ErrorCode::cancelled));
+  EXPECT_EQ(offsets.size(), 1u);
+}
+
 TEST(File, NoticesTruncationAndChange) {
   const TemporaryDirectory directory;
   write(directory / "f", std::string(5000, 'x'));
