@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "compressor/partial_output.h"
 #include "compressor/shard_job.h"
+#include "format/partial_output.h"
 #include "format/version.h"
 
 namespace df11 {
@@ -105,7 +105,7 @@ class Run {
     Manifest& manifest = summary.manifest;
     DF11_TRY(describe_source(manifest));
     uint64_t total_size_bytes = 0;
-    std::map<std::string, std::string> files_of_tensors;
+    ShardIndex index;
     for (size_t i = 0; i < jobs_.size(); ++i) {
       const ShardJob& job = jobs_[i];
       manifest.files.push_back({job.file_name(), job.header().file_bytes(), shard_digests_[i]});
@@ -115,7 +115,7 @@ class Run {
       summary.stored_group_bytes += job.stored_group_bytes();
       total_size_bytes += job.header().data_bytes();
       for (const TensorInfo& info : job.header().tensors())
-        files_of_tensors[info.name] = job.file_name();
+        index.weight_map[info.name] = job.file_name();
     }
     for (size_t i = 0; i < file_digests_.size(); ++i) {
       const DirectoryEntry& entry = checkpoint_.other_files()[i];
@@ -123,8 +123,8 @@ class Run {
     }
     DF11_ASSIGN(const std::string config, output_config(manifest));
     DF11_TRY(add_text_file(directory, std::string(kConfigName), config, manifest));
-    DF11_TRY(add_text_file(directory, output_index_name(),
-                           output_index(files_of_tensors, total_size_bytes), manifest));
+    DF11_TRY(
+        add_text_file(directory, output_index_name(), index.to_text(total_size_bytes), manifest));
 
     const auto by = [](auto member) {
       return [member](const auto& a, const auto& b) { return a.*member < b.*member; };
@@ -202,15 +202,6 @@ class Run {
     return name.substr(0, name.size() - kSafetensorsSuffix.size()) + std::string(kIndexSuffix);
   }
 
-  static std::string output_index(const std::map<std::string, std::string>& files_of_tensors,
-                                  uint64_t total_size_bytes) {
-    Json weight_map = Json::object();
-    for (const auto& [tensor, file] : files_of_tensors) json_append(weight_map, tensor, file);
-    const Json index = {{"metadata", {{"total_size", total_size_bytes}}},
-                        {"weight_map", std::move(weight_map)}};
-    return index.dump(2) + "\n";
-  }
-
   static Result<void> add_text_file(const fs::path* directory, std::string name,
                                     const std::string& text, Manifest& manifest) {
     if (directory != nullptr) DF11_TRY(write_text_file(*directory / name, text));
@@ -234,12 +225,23 @@ class Run {
   std::vector<Sha256> shard_digests_, source_digests_, file_digests_;
 };
 
+// What --force may replace.
+Result<void> replaces_artifact(const fs::path& output) {
+  DF11_ASSIGN(const bool artifact, is_artifact(output));
+  if (artifact) return {};
+  return fail(Error{ErrorCode::already_exists,
+                    "--force replaces DF11 artifacts only, and this is none",
+                    output.string(),
+                    {},
+                    {}});
+}
+
 }  // namespace
 
 Result<CompressSummary> compress(const fs::path& source, const fs::path& output,
                                  const CompressOptions& options, const Executor& executor,
                                  Progress& progress) {
-  if (!options.dry_run) DF11_TRY(check_output(source, output, options.force));
+  if (!options.dry_run) DF11_TRY(check_output(source, output, options.force, replaces_artifact));
   DF11_ASSIGN(const Checkpoint checkpoint, Checkpoint::open(source, options.omit));
   for (const DirectoryEntry& entry : checkpoint.other_files()) {
     if (entry.relative_path == kManifestName) {

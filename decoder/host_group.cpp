@@ -1,9 +1,9 @@
 #include "decoder/host_group.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "format/df11_layout.h"
+#include "format/output_positions.h"
 
 namespace df11 {
 
@@ -19,8 +19,8 @@ std::vector<uint8_t> copy(ByteSpan bytes) {
 
 }  // namespace
 
-// Sections 3 and 5.4 of the specification.
-Result<void> HostGroup::check() {
+// Section 3 of the specification.
+Result<void> HostGroup::check() const {
   const uint64_t n_code_bytes = code().size();
   if (n_code_bytes == 0 || sign_mantissa_.empty()) return malformed("it holds no weights");
   if (sign_mantissa_.size() > kMaxGroupElements || n_code_bytes > kMaxGroupCodeBytes)
@@ -30,21 +30,6 @@ Result<void> HostGroup::check() {
     return fail(ErrorCode::corrupt_stream, "block 0: the gap of window 0 is " +
                                                std::to_string(load_gap(gaps_.data(), 0)) +
                                                ", the first code there starts at bit 0");
-  }
-  const uint32_t n = static_cast<uint32_t>(sign_mantissa_.size());
-  const uint64_t n_positions = n_output_positions(n_code_bytes);
-  // Section 10.1: upstream leaves out the position of a last block without weights.
-  if (positions_.size() + 1 == n_positions && positions_.back() == n) positions_.push_back(n);
-  if (positions_.size() != n_positions) return malformed("output_positions has another size");
-  if (positions_.front() != 0 || positions_.back() != n)
-    return malformed("output_positions do not run from 0 to the number of weights");
-  for (size_t i = 0; i + 1 < positions_.size(); ++i) {
-    const uint32_t begin = positions_[i], end = positions_[i + 1];
-    const bool may_be_empty = i + 2 == positions_.size() && i != 0;
-    if (begin > end || (begin == end && !may_be_empty) || end - begin > kBlockBits) {
-      return malformed("output_positions of block " + std::to_string(i) +
-                       " do not delimit a block");
-    }
   }
   return {};
 }
@@ -58,12 +43,10 @@ Result<HostGroup> HostGroup::make(const GroupBytes& tensors) {
   group.code_.resize(tensors.encoded_exponent.size() + kCodeLookaheadBytes);
   group.sign_mantissa_ = copy(tensors.sign_mantissa);
   group.gaps_ = copy(tensors.gaps);
-  if (tensors.output_positions.size() % 4 != 0 || tensors.output_positions.empty())
-    return malformed("output_positions has another size");
-  group.positions_.resize(tensors.output_positions.size() / 4);
-  std::memcpy(group.positions_.data(), tensors.output_positions.data(),
-              tensors.output_positions.size());
   DF11_TRY(group.check());
+  DF11_ASSIGN(group.positions_,
+              parse_output_positions(tensors.output_positions, tensors.sign_mantissa.size(),
+                                     tensors.encoded_exponent.size()));
   return group;
 }
 

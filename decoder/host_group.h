@@ -42,7 +42,7 @@ class HostGroup {
   Result<void> decode(const Decoder& decoder, const Executor& executor, uint16_t* words) const;
 
  private:
-  Result<void> check();
+  Result<void> check() const;
 
   LookupTables tables_;
   std::vector<uint8_t> code_;  // and kCodeLookaheadBytes zeros

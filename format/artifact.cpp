@@ -1,10 +1,12 @@
 #include "format/artifact.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "format/checkpoint.h"
 #include "format/df11_layout.h"
 #include "format/file.h"
+#include "format/output_positions.h"
 
 namespace df11 {
 
@@ -56,30 +58,6 @@ Result<void> check_declared(const GroupEntry& entry) {
   return {};
 }
 
-Result<std::vector<uint32_t>> parse_positions(const GroupEntry& entry, ByteSpan bytes) {
-  std::vector<uint32_t> positions(bytes.size() / 4);
-  std::memcpy(positions.data(), bytes.data(), bytes.size());
-  // Spec section 10: what upstream leaves out is the position of a last block without weights, N.
-  const bool one_missing = positions.size() < n_output_positions(entry.n_code_bytes());
-  if (one_missing && !positions.empty() && positions.back() == entry.n_elements()) {
-    positions.push_back(static_cast<uint32_t>(entry.n_elements()));
-  }
-  if (positions.size() < 2 || positions.front() != 0 || positions.back() != entry.n_elements()) {
-    return bad_group(entry.module, "output_positions do not run from 0 to the number of weights");
-  }
-  for (size_t i = 0; i + 1 < positions.size(); ++i) {
-    const bool last = i + 2 == positions.size();
-    if (positions[i] > positions[i + 1] || (positions[i] == positions[i + 1] && !last) ||
-        positions[i + 1] - positions[i] > kBlockBits) {
-      return bad_group(entry.module, "output_positions of block " + std::to_string(i) + ", " +
-                                         std::to_string(positions[i]) + " and " +
-                                         std::to_string(positions[i + 1]) +
-                                         ", do not delimit a block");
-    }
-  }
-  return positions;
-}
-
 Result<std::vector<uint64_t>> parse_member_elements(const GroupEntry& entry, ByteSpan bytes) {
   const size_t n_splits = bytes.size() / 8;
   if (n_splits + 1 != entry.members.size()) {
@@ -108,6 +86,11 @@ uint64_t GroupEntry::stored_bytes() const {
     bytes += tensor->info.size_bytes();
   }
   return bytes;
+}
+
+uint64_t Group::first_element(size_t member) const {
+  return std::accumulate(member_elements.begin(),
+                         member_elements.begin() + static_cast<ptrdiff_t>(member), uint64_t{0});
 }
 
 Result<void> Artifact::sort_tensors() {
@@ -214,7 +197,8 @@ Result<Group> Artifact::load_group(const GroupEntry& entry) const {
   Result<LookupTables> tables = LookupTables::parse(luts, entry.luts->info.shape[0]);
   if (!tables) return annotate(std::move(tables).error());
   group.tables = std::move(*tables);
-  Result<std::vector<uint32_t>> parsed_positions = parse_positions(entry, positions);
+  Result<std::vector<uint32_t>> parsed_positions =
+      parse_output_positions(positions, entry.n_elements(), entry.n_code_bytes());
   if (!parsed_positions) return annotate(std::move(parsed_positions).error());
   group.positions = std::move(*parsed_positions);
   Result<std::vector<uint64_t>> elements = parse_member_elements(entry, splits);

@@ -38,6 +38,8 @@ struct Group {
   std::vector<uint64_t> member_elements;  // one per member; they add up to n_elements
 
   size_t n_blocks() const { return positions.size() - 1; }
+  // Index in the group of member `member`'s first weight.
+  uint64_t first_element(size_t member) const;
 };
 
 class Artifact {

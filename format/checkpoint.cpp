@@ -4,6 +4,7 @@
 #include <set>
 
 #include "format/df11_layout.h"
+#include "format/manifest.h"
 #include "format/pattern.h"
 
 namespace df11 {
@@ -21,6 +22,16 @@ bool is_utf8(const std::string& text) {
 }
 
 }  // namespace
+
+Result<bool> is_artifact(const std::filesystem::path& directory) {
+  std::error_code status_error;
+  if (std::filesystem::exists(directory / kManifestName, status_error)) return true;
+  const Result<std::string> text = read_text_file(directory / kConfigName, kMaxTextBytes);
+  if (!text && text.error().code == ErrorCode::not_found) return false;
+  if (!text) return fail(text.error());
+  const Result<Json> config = parse_json(*text);
+  return config && json_find(*config, kDf11ConfigKey) != nullptr;
+}
 
 bool looks_like_df11(const Json& config, const ShardSet& shards) {
   if (json_find(config, kDf11ConfigKey) != nullptr) return true;

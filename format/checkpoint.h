@@ -52,6 +52,10 @@ class Checkpoint {
   std::vector<std::string> omitted_files_;
 };
 
+// True when `directory` has a manifest of ours, or a config.json with DF11's entry.
+// Errors: I/O errors.
+Result<bool> is_artifact(const std::filesystem::path& directory);
+
 // True when the tensors or config.json are those of a DF11 artifact.
 bool looks_like_df11(const Json& config, const ShardSet& shards);
 

@@ -23,8 +23,24 @@ std::string_view error_code_name(ErrorCode code) {
     case ErrorCode::limit_exceeded: return "limit_exceeded";
     case ErrorCode::source_changed: return "source_changed";
     case ErrorCode::cancelled: return "cancelled";
+    case ErrorCode::damaged: return "damaged";
   }
   return "unknown";
+}
+
+bool is_damage(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::malformed_json:
+    case ErrorCode::malformed_safetensors:
+    case ErrorCode::malformed_index:
+    case ErrorCode::malformed_config:
+    case ErrorCode::malformed_group:
+    case ErrorCode::malformed_manifest:
+    case ErrorCode::corrupt_stream:
+    case ErrorCode::limit_exceeded:
+    case ErrorCode::damaged: return true;
+    default: return false;
+  }
 }
 
 std::string Error::describe() const {

@@ -33,7 +33,12 @@ enum class ErrorCode : int {
   limit_exceeded = 14,  // larger than a stated limit
   source_changed = 15,  // the source changed while it was being read
   cancelled = 16,       // the caller asked to stop
+  // 17 and 18 are statuses of decoder/capi/df11.h only.
+  damaged = 19,  // bytes are missing, or are not those whose hash was recorded
 };
+
+// True when the error says something about what was read, not about the machine or the request.
+bool is_damage(ErrorCode code);
 
 // Stable lower-case name of `code`.
 std::string_view error_code_name(ErrorCode code);

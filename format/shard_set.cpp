@@ -71,6 +71,14 @@ Result<ShardIndex> ShardIndex::parse(std::string_view json) {
   return index;
 }
 
+std::string ShardIndex::to_text(uint64_t total_size_bytes) const {
+  Json files = Json::object();
+  for (const auto& [tensor, file] : weight_map) json_append(files, tensor, file);
+  const Json index = {{"metadata", {{"total_size", total_size_bytes}}},
+                      {"weight_map", std::move(files)}};
+  return index.dump(2) + "\n";
+}
+
 Result<void> ShardIndex::check_agrees(const ShardSet& shards) const {
   for (const auto& [tensor, file] : weight_map) {
     const TensorLocation* location = shards.find(tensor);

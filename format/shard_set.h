@@ -55,6 +55,8 @@ struct ShardIndex {
 
   // malformed_index when it is no such JSON or names a file outside the directory.
   static Result<ShardIndex> parse(std::string_view json);
+  // The file's text, as `transformers` writes it.
+  std::string to_text(uint64_t total_size_bytes) const;
   // malformed_index when index and shards do not name the same tensors in the same files.
   Result<void> check_agrees(const ShardSet& shards) const;
 };

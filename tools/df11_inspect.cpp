@@ -108,15 +108,6 @@ Result<Inspection> inspect_checkpoint(const fs::path& directory, const Executor&
   return inspection;
 }
 
-// Whether config.json says that `directory` is an artifact.
-Result<bool> is_artifact(const fs::path& directory) {
-  const Result<std::string> text = read_text_file(directory / kConfigName, kMaxTextBytes);
-  if (!text && text.error().code == ErrorCode::not_found) return false;
-  if (!text) return fail(text.error());
-  const Result<Json> config = parse_json(*text);
-  return config && json_find(*config, kDf11ConfigKey) != nullptr;
-}
-
 Result<Inspection> inspect(const fs::path& directory, const Executor& executor,
                            Progress& progress) {
   DF11_ASSIGN(const bool artifact, is_artifact(directory));

@@ -31,22 +31,8 @@ std::string describe_difference(Dtype dtype, uint64_t offset_bytes, ByteSpan art
 
 }  // namespace
 
-bool is_damage(const Error& error) {
-  switch (error.code) {
-    case ErrorCode::malformed_json:
-    case ErrorCode::malformed_safetensors:
-    case ErrorCode::malformed_index:
-    case ErrorCode::malformed_config:
-    case ErrorCode::malformed_group:
-    case ErrorCode::malformed_manifest:
-    case ErrorCode::corrupt_stream:
-    case ErrorCode::limit_exceeded: return true;
-    default: return false;
-  }
-}
-
 Result<void> TensorChecker::absorb(Error error) {
-  if (!is_damage(error)) return fail(std::move(error));
+  if (!is_damage(error.code)) return fail(std::move(error));
   findings_.add("group_corrupt", error);
   return {};
 }

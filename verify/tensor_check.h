@@ -93,7 +93,4 @@ class TensorChecker {
   std::atomic<uint64_t> n_groups_{0}, n_tensors_{0}, weight_bytes_{0};
 };
 
-// True for errors that say something about the artifact, not about the machine.
-bool is_damage(const Error& error);
-
 }  // namespace df11

@@ -47,7 +47,7 @@ Result<VerifyReport> verify(const std::filesystem::path& directory, const Verify
 
   const Result<Artifact> artifact = Artifact::open(directory);
   if (!artifact) {
-    if (!is_damage(artifact.error())) return fail(artifact.error());
+    if (!is_damage(artifact.error().code)) return fail(artifact.error());
     findings.add("artifact_malformed", artifact.error());
     findings.move_to(report);
     return report;

@@ -5,7 +5,6 @@
 
 #include <numeric>
 
-#include "compressor/partial_output.h"
 #include "directories/builders.h"
 #include "format/hash.h"
 #include "support/result_matchers.h"

@@ -27,7 +27,8 @@ TEST(Error, CodesArePinned) {
                                                                 {13, "unsupported"},
                                                                 {14, "limit_exceeded"},
                                                                 {15, "source_changed"},
-                                                                {16, "cancelled"}};
+                                                                {16, "cancelled"},
+                                                                {19, "damaged"}};
   for (const auto& [value, name] : pinned) {
     EXPECT_EQ(error_code_name(static_cast<ErrorCode>(value)), name);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -12,10 +13,13 @@ namespace df11 {
 
 inline constexpr std::string_view kPartialSuffix = ".df11-partial";
 
+// Succeeds when the existing directory may be replaced with --force.
+using ReplaceRule = std::function<Result<void>(const std::filesystem::path& directory)>;
+
 // Errors: invalid_argument when one directory lies in the other; already_exists when `output`
-// exists and `force` is false or it is no DF11 artifact.
-Result<void> check_output(const std::filesystem::path& source, const std::filesystem::path& output,
-                          bool force);
+// exists and `force` is false or it is no directory; those of `may_replace`.
+Result<void> check_output(const std::filesystem::path& input, const std::filesystem::path& output,
+                          bool force, const ReplaceRule& may_replace);
 
 // "<output>.df11-partial", locked against other runs and emptied of what an interrupted run left.
 // Removed again by the destructor unless it was published.
@@ -30,7 +34,7 @@ class PartialOutput {
   const std::filesystem::path& path() const { return path_; }
 
   // Syncs the directories and gives the output its name; with `replace`, in exchange for the
-  // artifact that has it now. already_exists when something else has come by that name meanwhile.
+  // directory that has it now. already_exists when something else has come by that name meanwhile.
   Result<void> publish();
 
  private:

@@ -1,12 +1,9 @@
-#include "compressor/partial_output.h"
+#include "format/partial_output.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <utility>
-
-#include "format/checkpoint.h"
-#include "format/manifest.h"
 
 namespace df11 {
 
@@ -20,40 +17,28 @@ bool lies_within(const fs::path& inner, const fs::path& outer) {
   return outer_end == outer.end();
 }
 
-// Whether `directory` is an artifact that --force may replace.
-bool is_artifact(const fs::path& directory) {
-  std::error_code error;
-  if (fs::exists(directory / kManifestName, error)) return true;
-  const Result<std::string> text = read_text_file(directory / kConfigName, kMaxTextBytes);
-  if (!text) return false;
-  const Result<Json> config = parse_json(*text);
-  return config && json_find(*config, kDf11ConfigKey) != nullptr;
-}
-
 }  // namespace
 
-Result<void> check_output(const fs::path& source, const fs::path& output, bool force) {
+Result<void> check_output(const fs::path& input, const fs::path& output, bool force,
+                          const ReplaceRule& may_replace) {
   if (output.empty()) return fail(ErrorCode::invalid_argument, "the output path is empty");
   std::error_code error;
-  const fs::path real_source = fs::weakly_canonical(source, error);
-  if (error) return fail(system_error(error.value(), "cannot resolve", source.string()));
+  const fs::path real_input = fs::weakly_canonical(input, error);
+  if (error) return fail(system_error(error.value(), "cannot resolve", input.string()));
   const fs::path real_output = fs::weakly_canonical(output, error);
   if (error) return fail(system_error(error.value(), "cannot resolve", output.string()));
   const auto refuse = [&](ErrorCode code, std::string message) {
     return fail(Error{code, std::move(message), output.string(), {}, {}});
   };
-  if (lies_within(real_output, real_source) || lies_within(real_source, real_output)) {
+  if (lies_within(real_output, real_input) || lies_within(real_input, real_output)) {
     return refuse(ErrorCode::invalid_argument,
-                  "output and source directory must not contain each other");
+                  "input and output directory must not contain each other");
   }
   if (!fs::exists(fs::symlink_status(output, error))) return {};
-  if (!force)
-    return refuse(ErrorCode::already_exists, "the output exists; --force replaces an artifact");
-  if (!fs::is_directory(fs::symlink_status(output, error)) || !is_artifact(output)) {
-    return refuse(ErrorCode::already_exists,
-                  "--force replaces DF11 artifacts only, and this is none");
-  }
-  return {};
+  if (!force) return refuse(ErrorCode::already_exists, "the output exists (see --force)");
+  if (!fs::is_directory(fs::symlink_status(output, error)))
+    return refuse(ErrorCode::already_exists, "--force replaces directories only, and this is none");
+  return may_replace(output);
 }
 
 namespace {
@@ -123,7 +108,7 @@ Result<void> PartialOutput::publish() {
   }
   if (error) return fail(system_error(error.value(), "cannot list", path_.string()));
   DF11_TRY(sync_directory(path_));
-  // What is exchanged for the new output is an artifact (check_output); the destructor removes it.
+  // What is exchanged for the new output may go (check_output); the destructor removes it.
   if (replace_ && fs::exists(target_, error)) return exchange_paths(path_, target_);
   DF11_TRY(rename_durably(path_, target_));
   path_.clear();
