@@ -15,7 +15,7 @@ install(TARGETS df11_flags ${df11_targets} EXPORT df11-targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # df11-make-checkpoint makes inputs for trials and measurements: not installed.
-install(TARGETS df11-compress df11-verify df11-inspect df11-bench
+install(TARGETS df11-compress df11-decompress df11-verify df11-inspect df11-bench
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 # The C interface stands alone: libdf11.so and df11.h.

@@ -6,21 +6,50 @@
 
 namespace df11 {
 
-Result<GroupReader> GroupReader::open(const Artifact& artifact, const GroupEntry& entry,
+Result<GroupReader> GroupReader::load(const Artifact& artifact, const GroupEntry& entry,
                                       const Decoder& decoder) {
   GroupReader reader;
   reader.artifact_ = &artifact;
   DF11_ASSIGN(reader.group_, artifact.load_group(entry));
   DF11_ASSIGN(reader.decoder_, decoder.prepare(reader.group_.tables));
   reader.memory_ = decoder.memory();
-  const std::vector<uint32_t>& positions = reader.group_.positions;
-  const size_t n_blocks = reader.group_.n_blocks();
-  for (size_t block = 0; block < n_blocks; block += decoder.run_blocks()) {
-    // A last block without weights is checked together with the one before it.
-    if (block != 0 && positions[block] == positions.back()) break;
-    reader.run_begins_.push_back(block);
+  return reader;
+}
+
+void GroupReader::lay_out_runs(size_t begin, size_t end, size_t run_blocks) {
+  const std::vector<uint32_t>& positions = group_.positions;
+  // A last block without weights is checked together with the one before it.
+  if (end != 0 && positions[end] == positions.back()) end = group_.n_blocks();
+  for (size_t block = begin; block < end; block += run_blocks) {
+    if (block != begin && positions[block] == positions.back()) break;
+    run_begins_.push_back(block);
   }
-  reader.run_begins_.push_back(n_blocks);
+  run_begins_.push_back(end);
+}
+
+Result<GroupReader> GroupReader::open(const Artifact& artifact, const GroupEntry& entry,
+                                      const Decoder& decoder) {
+  DF11_ASSIGN(GroupReader reader, load(artifact, entry, decoder));
+  reader.lay_out_runs(0, reader.group_.n_blocks(), decoder.run_blocks());
+  return reader;
+}
+
+Result<GroupReader> GroupReader::open_member(const Artifact& artifact, const GroupEntry& entry,
+                                             size_t member, const Decoder& decoder) {
+  DF11_ASSIGN(GroupReader reader, load(artifact, entry, decoder));
+  const Group& group = reader.group_;
+  const uint64_t begin = group.first_element(member), end = begin + group.member_elements[member];
+  if (begin == end) {
+    reader.run_begins_.push_back(0);
+    return reader;
+  }
+  const auto block_of = [&](auto position) {
+    return static_cast<size_t>(position - group.positions.begin());
+  };
+  const auto first =
+      std::prev(std::upper_bound(group.positions.begin(), group.positions.end(), begin));
+  const auto last = std::lower_bound(first, group.positions.end(), end);
+  reader.lay_out_runs(block_of(first), block_of(last), decoder.run_blocks());
   return reader;
 }
 

@@ -95,4 +95,56 @@ Result<std::string> splice_df11_config(std::string_view config_text, std::string
   return text;
 }
 
+namespace {
+
+constexpr std::string_view kJsonSpace = " \t\r\n";
+
+// One past the end of the JSON string that begins at `at`. The text is valid JSON.
+size_t end_of_string(std::string_view text, size_t at) {
+  for (++at; text[at] != '"'; ++at) {
+    if (text[at] == '\\') ++at;
+  }
+  return at + 1;
+}
+
+// The ',' or '}' after the member value that begins at `at`.
+size_t end_of_value(std::string_view text, size_t at) {
+  for (int depth = 0;;) {
+    const char c = text[at];
+    if (depth == 0 && (c == ',' || c == '}')) return at;
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+    at = c == '"' ? end_of_string(text, at) : at + 1;
+  }
+}
+
+}  // namespace
+
+Result<std::string> remove_df11_config(std::string_view config_text) {
+  DF11_ASSIGN(const Json config, parse_json(config_text));
+  if (json_find(config, kDf11ConfigKey) == nullptr) return bad_config("not in config.json");
+
+  // The text is one valid object with that member: walk its members.
+  size_t before = config_text.find('{');  // the '{' or ',' before the member
+  for (;;) {
+    const size_t key = config_text.find('"', before);
+    const size_t key_end = end_of_string(config_text, key);
+    const size_t after = end_of_value(config_text, config_text.find(':', key_end) + 1);
+    DF11_ASSIGN(const Json name, parse_json(config_text.substr(key, key_end - key)));
+    if (name != kDf11ConfigKey) {
+      before = after;
+      continue;
+    }
+    // The comma before the member goes with it; the one after it, if it is the first of several.
+    size_t begin = before, end = after;
+    if (config_text[before] == '{') {
+      begin = before + 1;
+      if (config_text[after] == ',') end = after + 1;
+    }
+    if (config_text[end] == '}')
+      end = config_text.find_last_not_of(kJsonSpace, end - 1) + 1;  // what precedes the brace stays
+    return std::string(config_text.substr(0, begin)) + std::string(config_text.substr(end));
+  }
+}
+
 }  // namespace df11

@@ -49,4 +49,9 @@ class ModulePatterns {
 // malformed_config when it is no JSON object or has the member already.
 Result<std::string> splice_df11_config(std::string_view config_text, std::string_view value_text);
 
+// `config_text` without its top-level member "dfloat11_config" and the comma that goes with it;
+// every other byte is kept. What splice_df11_config made of an object of several lines becomes that
+// object again. malformed_config when it is no JSON object or has no such member.
+Result<std::string> remove_df11_config(std::string_view config_text);
+
 }  // namespace df11

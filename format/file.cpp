@@ -164,6 +164,10 @@ Result<void> File::sync() const {
   return {};
 }
 
+void File::forget_cached() const {
+  (void)::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED);
+}
+
 Result<std::string> read_text_file(const fs::path& path, uint64_t max_bytes) {
   DF11_ASSIGN(const File file, File::open_read(path));
   if (file.size_bytes() > max_bytes) {

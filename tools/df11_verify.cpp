@@ -1,6 +1,5 @@
 // df11-verify ARTIFACT [--source DIR]: proves that an artifact holds its source bit for bit.
 #include <iostream>
-#include <map>
 
 #include "tools/cli/app.h"
 #include "verify/verify.h"
@@ -47,8 +46,6 @@ int run(int argc, char** argv) {
   int n_threads = 0;
   bool quiet = false, json = false;
   DeviceChoice device = DeviceChoice::kAuto;
-  const std::map<std::string, DeviceChoice> devices = {
-      {"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}};
   app.add_option("ARTIFACT", artifact, "DF11 directory")->required();
   CLI::Option* source_option =
       app.add_option("--source", source, "checkpoint directory to compare with, byte for byte");
@@ -57,9 +54,7 @@ int run(int argc, char** argv) {
       ->allow_extra_args(false);
   app.add_option("--threads", n_threads, "threads to use (default: all)")
       ->check(CLI::Range(1, 4096));
-  app.add_option("--device", device, "what decodes: auto (a GPU if there is one), cpu or cuda")
-      ->transform(CLI::CheckedTransformer(devices))
-      ->option_text("auto|cpu|cuda");
+  cli::add_device_option(app, device);
   app.add_flag("--quiet", quiet, "print nothing but errors; see the exit code");
   app.add_flag("--json", json, "print the report as JSON");
   app.footer(

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <iostream>
+#include <map>
 
 #include "format/version.h"
 
@@ -42,6 +43,14 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
     std::cerr << program << ": error: " << printable(error.what()) << " (see --help)\n";
     return kExitFailed;
   }
+}
+
+void add_device_option(CLI::App& app, DeviceChoice& device) {
+  const std::map<std::string, DeviceChoice> devices = {
+      {"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}};
+  app.add_option("--device", device, "what decodes: auto (a GPU if there is one), cpu or cuda")
+      ->transform(CLI::CheckedTransformer(devices))
+      ->option_text("auto|cpu|cuda");
 }
 
 const CancelToken& cancel_on_signals() {

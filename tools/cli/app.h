@@ -12,6 +12,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "decoder/decoder.h"
 #include "format/error.h"
 #include "format/parallel.h"
 #include "format/progress.h"
@@ -26,6 +27,9 @@ inline constexpr int kExitFailed = 2;    // could not do it: usage, I/O, unsuppo
 // Parses argv into `app`. Returns the exit code when the program should end now (help, version, bad
 // usage), or nothing.
 std::optional<int> parse(CLI::App& app, int argc, char** argv);
+
+// Adds --device, which says what decodes.
+void add_device_option(CLI::App& app, DeviceChoice& device);
 
 // Makes SIGINT and SIGTERM set the token that is returned.
 const CancelToken& cancel_on_signals();
