@@ -83,6 +83,39 @@ TEST(SpliceDf11Config, LooksLikeHandWritten) {
   EXPECT_EQ(*splice_df11_config("{\"a\": 1}", "1"), "{\"a\": 1,\n  \"dfloat11_config\": 1\n}");
 }
 
+TEST(RemoveDf11Config, UndoesSplicing) {
+  for (const Layout& layout : layouts()) {
+    const std::string spliced = *splice_df11_config(layout.text, kEntry.to_json_text());
+    const Result<std::string> removed = remove_df11_config(spliced);
+    ASSERT_TRUE(succeeded(removed)) << layout.name;
+    // Splicing gives an object without space before its brace a line break, which stays.
+    std::string expected = layout.text;
+    const size_t brace = expected.rfind('}');
+    const bool space = std::string(" \t\r\n").find(expected[brace - 1]) != std::string::npos;
+    if (!space) expected.insert(brace, "\n");
+    EXPECT_EQ(*removed, expected) << layout.name;
+  }
+  EXPECT_EQ(*remove_df11_config(*splice_df11_config("", "1")), "{\n}\n");
+}
+
+TEST(RemoveDf11Config, WhereverItIs) {
+  EXPECT_EQ(*remove_df11_config(R"({"dfloat11_config":{},"a":1})"), R"({"a":1})");
+  EXPECT_EQ(*remove_df11_config(R"({"a":1,"dfloat11_config":[{},"}"],"b":2})"), R"({"a":1,"b":2})");
+  EXPECT_EQ(*remove_df11_config(R"({ "a" : 1 , "dfloat11_config" : 3 , "b":2})"),
+            R"({ "a" : 1 , "b":2})");
+  EXPECT_EQ(*remove_df11_config("{\n  \"dfloat11_config\": {\n  },\n  \"a\": 1\n}"),
+            "{\n  \"a\": 1\n}");
+  EXPECT_EQ(*remove_df11_config(R"({"dfloat11_config":null})"), "{}");
+  EXPECT_EQ(*remove_df11_config(R"({"a":"\\","dfloat11\u005fconfig":"\",\"}"})"), R"({"a":"\\"})");
+  // Only the member of the object itself.
+  EXPECT_EQ(*remove_df11_config(R"({"a":{"dfloat11_config":1},"dfloat11_config":2})"),
+            R"({"a":{"dfloat11_config":1}})");
+  EXPECT_TRUE(failed_with(remove_df11_config(R"({"a":{"dfloat11_config":1}})"),
+                          ErrorCode::malformed_config, "not in config.json"));
+  EXPECT_TRUE(failed_with(remove_df11_config("[]"), ErrorCode::malformed_config));
+  EXPECT_TRUE(failed_with(remove_df11_config("{"), ErrorCode::malformed_json));
+}
+
 TEST(SpliceDf11Config, RefusesWhatIsNoObject) {
   for (const char* text : {"[]", "null", "1", "\"}\""}) {
     EXPECT_TRUE(failed_with(splice_df11_config(text, "1"), ErrorCode::malformed_config)) << text;

@@ -34,6 +34,20 @@ TEST(Error, CodesArePinned) {
   }
 }
 
+TEST(ErrorCode, DamageIsOfWhatWasRead) {
+  for (const ErrorCode code :
+       {ErrorCode::malformed_json, ErrorCode::malformed_safetensors, ErrorCode::malformed_index,
+        ErrorCode::malformed_config, ErrorCode::malformed_group, ErrorCode::malformed_manifest,
+        ErrorCode::corrupt_stream, ErrorCode::damaged}) {
+    EXPECT_TRUE(is_damage(code)) << error_code_name(code);
+  }
+  for (const ErrorCode code :
+       {ErrorCode::io_error, ErrorCode::not_found, ErrorCode::already_exists, ErrorCode::no_space,
+        ErrorCode::invalid_argument, ErrorCode::unsupported, ErrorCode::cancelled}) {
+    EXPECT_FALSE(is_damage(code)) << error_code_name(code);
+  }
+}
+
 TEST(Error, DescribesWhatItKnows) {
   Error error{ErrorCode::io_error, "it broke", {}, {}, {}};
   EXPECT_EQ(error.describe(), "it broke");
