@@ -16,7 +16,7 @@ import unittest
 BIN = os.environ["DF11_BIN"]
 SHIM = os.environ["DF11_FAULT_SHIM"]
 VERSION = os.environ["DF11_VERSION"]
-PROGRAMS = ["df11-compress", "df11-verify", "df11-inspect", "df11-bench"]
+PROGRAMS = ["df11-compress", "df11-decompress", "df11-verify", "df11-inspect", "df11-bench"]
 NOBODY = 65534
 
 

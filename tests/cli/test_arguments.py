@@ -15,7 +15,7 @@ class Arguments(CliTest):
                 self.assertLessEqual(len(line), 120, f"{name}: {line}")
 
     def test_help_names_exit_codes(self):
-        for name in ["df11-compress", "df11-verify", "df11-inspect"]:
+        for name in ["df11-compress", "df11-decompress", "df11-verify", "df11-inspect"]:
             self.assertIn("Exit codes:", run(name, "--help").stdout, name)
 
     def test_version(self):
