@@ -21,9 +21,11 @@ class ExportPlanner {
       for (const ManifestTensor& tensor : artifact_.manifest()->tensors)
         recorded_[tensor.name] = &tensor.shape;
     }
+    DF11_ASSIGN(const std::vector<DirectoryEntry> entries, list_files(artifact_.directory()));
+    stem_ = stem_of(entries);
     DF11_TRY(measure_groups());
     DF11_TRY(add_shards());
-    DF11_TRY(add_other_files());
+    DF11_TRY(add_other_files(entries));
     std::sort(plan_.files.begin(), plan_.files.end(),
               [](const auto& a, const auto& b) { return a.path < b.path; });
     return std::move(plan_);
@@ -66,16 +68,19 @@ class ExportPlanner {
   }
 
   // Diffusers looks for another name than transformers; the artifact's own files tell.
-  std::string stem() const {
+  static std::string stem_of(const std::vector<DirectoryEntry>& entries) {
     constexpr std::string_view kDiffusers = "diffusion_pytorch_model";
-    const auto& shards = artifact_.shards().shards();
-    const bool diffusers = std::any_of(shards.begin(), shards.end(), [&](const Shard& shard) {
-      return shard.name.starts_with(kDiffusers);
-    });
-    return diffusers || std::filesystem::exists(artifact_.directory() / (std::string(kDiffusers) +
-                                                                         std::string(kIndexSuffix)))
-               ? std::string(kDiffusers)
-               : "model";
+    const bool diffusers =
+        std::any_of(entries.begin(), entries.end(), [&](const DirectoryEntry& entry) {
+          return is_weights(entry.relative_path) && entry.relative_path.starts_with(kDiffusers);
+        });
+    return diffusers ? std::string(kDiffusers) : "model";
+  }
+
+  // Shards and indexes: the new ones take their place.
+  static bool is_weights(const std::string& path) {
+    return path.find('/') == path.npos &&
+           (path.ends_with(kSafetensorsSuffix) || path.ends_with(kIndexSuffix));
   }
 
   Result<void> add_shards() {
@@ -98,17 +103,17 @@ class ExportPlanner {
       for (const TensorInfo& info : shards[i]) index.weight_map[info.name] = name;
       DF11_TRY(add_shard(name, std::move(shards[i])));
     }
-    if (shards.size() > 1) add_text(stem() + std::string(kIndexSuffix), index.to_text(total_bytes));
+    if (shards.size() > 1) add_text(stem_ + std::string(kIndexSuffix), index.to_text(total_bytes));
     return {};
   }
 
   std::string shard_name(size_t i, size_t n_shards) const {
-    if (n_shards == 1) return stem() + std::string(kSafetensorsSuffix);
+    if (n_shards == 1) return stem_ + std::string(kSafetensorsSuffix);
     const auto five_digits = [](size_t n) {
       const std::string digits = std::to_string(n);
       return std::string(5 - std::min<size_t>(5, digits.size()), '0') + digits;
     };
-    return stem() + "-" + five_digits(i + 1) + "-of-" + five_digits(n_shards) +
+    return stem_ + "-" + five_digits(i + 1) + "-of-" + five_digits(n_shards) +
            std::string(kSafetensorsSuffix);
   }
 
@@ -131,15 +136,12 @@ class ExportPlanner {
     plan_.files.push_back({std::move(name), n_bytes, {}, {}, std::move(text), {}});
   }
 
-  Result<void> add_other_files() {
+  Result<void> add_other_files(const std::vector<DirectoryEntry>& entries) {
     DF11_ASSIGN(std::string config, remove_df11_config(artifact_.config_text()));
     add_text(std::string(kConfigName), std::move(config));
-    DF11_ASSIGN(const std::vector<DirectoryEntry> entries, list_files(artifact_.directory()));
     for (const DirectoryEntry& entry : entries) {
       const std::string& path = entry.relative_path;
-      const bool weights = path.find('/') == path.npos &&
-                           (path.ends_with(kSafetensorsSuffix) || path.ends_with(kIndexSuffix));
-      if (weights || path == kConfigName || path == kManifestName) continue;
+      if (is_weights(path) || path == kConfigName || path == kManifestName) continue;
       plan_.files.push_back({path, entry.size_bytes, {}, path, {}, {}});
     }
     return {};
@@ -151,6 +153,7 @@ class ExportPlanner {
   std::map<std::string, uint64_t> member_elements_;
   std::map<std::string, const Shape*> recorded_;
   Json config_;
+  std::string stem_;
   RestorePlan plan_;
 };
 

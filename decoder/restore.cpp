@@ -182,9 +182,9 @@ class Run {
 // What --force may replace: nothing is lost that the restored directory does not have.
 Result<void> holds_only(const std::set<std::string>& paths, const fs::path& output) {
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(output, error)) {
-    const std::string path = entry.path().lexically_relative(output).generic_string();
-    if (fs::is_directory(entry.symlink_status(error)) || paths.contains(path)) continue;
+  for (fs::recursive_directory_iterator it(output, error), end; it != end; it.increment(error)) {
+    const std::string path = it->path().lexically_relative(output).generic_string();
+    if (fs::is_directory(it->symlink_status(error)) || paths.contains(path)) continue;
     return fail(Error{ErrorCode::already_exists,
                       "--force replaces a directory of the same files only, and this has " + path,
                       output.string(),

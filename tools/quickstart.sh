@@ -22,6 +22,8 @@ run df11-make-checkpoint "$work/tiny-qwen3" --layers 4 --hidden 512 --intermedia
 run df11-compress "$work/tiny-qwen3" "$work/tiny-qwen3-df11"
 run df11-verify "$work/tiny-qwen3-df11" --source "$work/tiny-qwen3"
 run df11-verify "$work/tiny-qwen3-df11"
+run df11-decompress "$work/tiny-qwen3-df11" "$work/tiny-qwen3-restored"
+run diff -r "$work/tiny-qwen3" "$work/tiny-qwen3-restored"
 run df11-inspect "$work/tiny-qwen3-df11"
 echo
 echo "The programs are in build/bin; try them on a checkpoint of yours:"

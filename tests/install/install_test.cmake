@@ -26,7 +26,7 @@ foreach(file ${package_files})
   endforeach()
 endforeach()
 
-foreach(program df11-compress df11-verify df11-inspect df11-bench)
+foreach(program df11-compress df11-decompress df11-verify df11-inspect df11-bench)
   run(${WORK}/prefix/bin/${program} --version)
   string(STRIP "${output}" output)
   if(NOT output STREQUAL VERSION)
