@@ -89,7 +89,8 @@ int run(int argc, char** argv) {
                "also look for what the dfloat11 package's loader cannot take; errors fail");
   app.add_option("--threads", n_threads, "threads to use (default: all)")
       ->check(CLI::Range(1, 4096));
-  app.add_option("--device", device, "what decodes: auto (a GPU if there is one), cpu or cuda")
+  app.add_option("--device", device,
+                 "what decodes: auto (the CPU, which is faster here), cpu or cuda")
       ->transform(CLI::CheckedTransformer(devices))
       ->option_text("auto|cpu|cuda");
   app.add_flag("--quiet", outputs.quiet, "print nothing but errors; see the exit code");
