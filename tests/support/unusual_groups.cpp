@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 
-#include "format/df11_layout.h"
 #include "support/random.h"
 #include "support/reference_encoder.h"
 
@@ -116,12 +115,12 @@ class SymbolSource {
   std::vector<int> symbols_;
 };
 
-uint64_t wanted_bits(Random& random) {
-  switch (random.below(4)) {
+uint64_t wanted_bits(Random& random, uint64_t most_bits) {
+  switch (most_bits < 4 * kBlockBits ? 3 : random.below(4)) {
     case 0: return 1 + random.below(300);
     case 1: return kBlockBits - 40 + random.below(60);
     case 2: return 2 * kBlockBits - 40 + random.below(60);
-    default: return 1 + random.below(4 * kBlockBits);
+    default: return 1 + random.below(most_bits);
   }
 }
 
@@ -168,7 +167,7 @@ std::vector<std::vector<uint16_t>> cut(Random& random, const std::vector<uint16_
 
 }  // namespace
 
-UnusualGroup unusual_group(uint64_t seed) {
+UnusualGroup unusual_group(uint64_t seed, uint64_t most_bits) {
   Random random(seed);
   UnusualGroup group;
   const uint64_t most_codes = random.below(3) == 0 ? kFirstLink : 40;
@@ -190,7 +189,7 @@ UnusualGroup unusual_group(uint64_t seed) {
   group.n_link_rows = rows.size() - 1;
 
   const End end = static_cast<End>(random.below(3));
-  for (const int symbol : symbols_of(random, code, wanted_bits(random), end)) {
+  for (const int symbol : symbols_of(random, code, wanted_bits(random, most_bits), end)) {
     group.words.push_back(
         bf16_join(static_cast<uint8_t>(symbol), static_cast<uint8_t>(random.next())));
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compressor/group_encoder.h"
+#include "format/df11_layout.h"
 
 namespace df11::test {
 
@@ -25,6 +26,7 @@ struct UnusualGroup {
 // A random prefix code of 1 to 240 codes of 1 to 32 bits, complete or not, not canonical, with up
 // to 16 link rows in any order and anything in slots that no code reaches; random padding; a few
 // words to a few blocks, with ends on and around every border. The same for the same seed.
-UnusualGroup unusual_group(uint64_t seed);
+// `most_bits`: of the stream, roughly; four blocks by default.
+UnusualGroup unusual_group(uint64_t seed, uint64_t most_bits = 4 * kBlockBits);
 
 }  // namespace df11::test
