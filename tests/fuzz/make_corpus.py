@@ -193,6 +193,7 @@ def verifies():
         for file in range(4 if mode else 5):
             changes(f"bit_of_file_{file}_{measure}", mode, (file, 0, 100, 3))
             changes(f"truncated_file_{file}_{measure}", mode, (file, 3, 900, 0))
+        changes(f"sign_of_a_weight_{measure}", mode, (2 - mode, 0, 4000, 7))
         changes(f"swapped_bytes_{measure}", mode, (2, 2, 3000, 5))
         changes(f"inserted_byte_{measure}", mode, (2, 4, 3000, 0))
         changes(f"twice_the_same_bit_{measure}", mode, (2, 0, 2000, 3), (2, 0, 2000, 3))
