@@ -29,8 +29,12 @@ class HostileArtifactTest : public VerifyFixture {
     return report && std::any_of(report->findings.begin(), report->findings.end(),
                                  [&](const Finding& finding) { return finding.kind == kind; });
   }
-  std::string by_manifest() const { return outcome(run_verify(artifact())); }
-  std::string by_source() const { return outcome(run_verify(artifact(), source())); }
+  std::string by_manifest() const {
+    return outcome(run_verify(artifact()));
+  }
+  std::string by_source() const {
+    return outcome(run_verify(artifact(), source()));
+  }
 
   // A header that fits its sparse file; data are zeros that take no space.
   static void write_sparse(const fs::path& path, std::vector<TensorInfo> tensors) {

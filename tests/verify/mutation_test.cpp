@@ -1,5 +1,5 @@
-// 10,000 seeded mutations of a whole artifact of 2.4 MB, about a minute on one core, of every kind of MutationKind:
-// verify() notices each of them, and finds nothing where nothing was changed.
+// 10,000 seeded mutations of a whole artifact of 2.4 MB, about a minute on one core, of every kind
+// of MutationKind: verify() notices each of them, and finds nothing where nothing was changed.
 //
 //   build/tests/verify/mutation_test        DF11_MUTATIONS=N in the environment for another number
 //
