@@ -1,6 +1,7 @@
 # Build options, and the flags every target of the project gets.
 option(DF11_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(DF11_EXAMPLES "Build the programs in examples/" ${PROJECT_IS_TOP_LEVEL})
+option(DF11_FUZZERS "Link the targets of tests/fuzz with libFuzzer (clang); otherwise they replay files" OFF)
 set(DF11_SANITIZE "" CACHE STRING "Sanitizers to build with: address,undefined or thread")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
@@ -20,13 +21,21 @@ endif()
 
 add_library(df11_flags INTERFACE)
 target_compile_options(df11_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wno-sign-conversion -Wshadow -Wno-restrict>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wno-sign-conversion -Wshadow>
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)
 target_include_directories(df11_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/df11>)
 if(DF11_SANITIZE)
   target_compile_options(df11_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${DF11_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer>)
   target_link_options(df11_flags INTERFACE -fsanitize=${DF11_SANITIZE})
+endif()
+
+if(DF11_FUZZERS)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "DF11_FUZZERS needs clang: use the preset fuzz")
+  endif()
+  target_compile_options(df11_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
 endif()
 
 include(cmake/Df11Cuda.cmake)

@@ -77,6 +77,23 @@ Result<std::vector<uint64_t>> parse_member_elements(const GroupEntry& entry, Byt
   return elements;
 }
 
+// One list of members serves all groups that its pattern matches, each under a name of its own:
+// what they take together is not bounded by the size of the files.
+Result<void> names_within_limit(const std::string& module, const std::vector<std::string>& members,
+                                uint64_t& total_bytes) {
+  for (const std::string& member : members) {
+    total_bytes += sizeof(std::string) + module.size() + member.size();
+    if (total_bytes > kMaxTextBytes) {
+      return fail(Error{ErrorCode::limit_exceeded,
+                        "the names of all groups' members take more than 128 MiB",
+                        {},
+                        module,
+                        {}});
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 uint64_t GroupEntry::stored_bytes() const {
@@ -98,6 +115,7 @@ Result<void> Artifact::sort_tensors() {
   const auto is_group = [&](const std::string& module) {
     return shards_.find(joined(module, kEncodedExponentName)) != nullptr;
   };
+  uint64_t member_bytes = 0;
   for (const auto& [name, location] : shards_.tensors()) {
     const size_t dot = name.rfind('.');
     const std::string module = dot == name.npos ? "" : name.substr(0, dot);
@@ -125,6 +143,7 @@ Result<void> Artifact::sort_tensors() {
                        "no pattern of dfloat11_config matches the module: upstream would leave its "
                        "weights as they were initialised");
     }
+    DF11_TRY(names_within_limit(module, *members, member_bytes));
     if (members->empty()) entry.members.push_back(joined(module, "weight"));
     for (const std::string& member : *members) {
       entry.members.push_back(joined(module, member + ".weight"));

@@ -1,6 +1,6 @@
 #include "format/json.h"
 
-#include <unordered_set>
+#include <set>
 
 namespace df11 {
 
@@ -35,7 +35,8 @@ class DomBuilder final : public JsonSax {
  private:
   struct Level {
     Json* value;
-    std::unordered_set<std::string> keys;
+    // Ordered: keys can be made to collide in any hash that is known.
+    std::set<std::string> keys;
   };
 
   bool refuse(std::string why) {
@@ -58,12 +59,14 @@ class DomBuilder final : public JsonSax {
   }
 
   bool put(Json&& value) {
+    if (++n_values_ > kMaxJsonValues) return refuse("more than 4194304 values");
     place(std::move(value));
     return true;
   }
 
   bool open(Json&& value) {
     if (levels_.size() >= kMaxJsonDepth) return refuse("nested too deeply");
+    if (++n_values_ > kMaxJsonValues) return refuse("more than 4194304 values");
     levels_.push_back({place(std::move(value)), {}});
     return true;
   }
@@ -74,6 +77,7 @@ class DomBuilder final : public JsonSax {
   }
 
   std::vector<Level> levels_;
+  uint64_t n_values_ = 0;
   std::string key_;
 };
 

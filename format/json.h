@@ -18,9 +18,11 @@ using JsonSax = nlohmann::json_sax<Json>;
 
 // Nesting deeper than this is refused: no file of this field comes near it.
 inline constexpr int kMaxJsonDepth = 64;
+// So are more values than this: they take up to 150 bytes of memory for 2 bytes of text.
+inline constexpr uint64_t kMaxJsonValues = uint64_t{1} << 22;
 
 // Parses one JSON text. Refuses (malformed_json) anything that is not strict JSON, invalid UTF-8, a
-// duplicate key at any level, and nesting beyond kMaxJsonDepth.
+// duplicate key at any level, nesting beyond kMaxJsonDepth, and more than kMaxJsonValues values.
 Result<Json> parse_json(std::string_view text);
 
 // Runs `sax` over `text` with nlohmann's strict parser; returns false when the parser or a callback

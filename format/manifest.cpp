@@ -1,5 +1,6 @@
 #include "format/manifest.h"
 
+#include "format/df11_layout.h"
 #include "format/file.h"
 #include "format/json.h"
 #include "format/zstd.h"
@@ -38,13 +39,19 @@ Result<const Json*> list_of(const Json& object, std::string_view key) {
   return list;
 }
 
+// A path that stays within the directory it is joined to.
+Result<std::string> path_from_json(const Json& entry, std::string_view key) {
+  DF11_ASSIGN(std::string path, json_string(entry, key));
+  if (!is_safe_relative_path(path)) return malformed("unsafe path \"" + path + "\"");
+  return path;
+}
+
 Result<std::vector<ManifestFile>> files_from_json(const Json& root, std::string_view key) {
   DF11_ASSIGN(const Json* list, list_of(root, key));
   std::vector<ManifestFile> files;
   for (const Json& entry : *list) {
     ManifestFile file;
-    DF11_ASSIGN(file.path, json_string(entry, "path"));
-    if (!is_safe_relative_path(file.path)) return malformed("unsafe path \"" + file.path + "\"");
+    DF11_ASSIGN(file.path, path_from_json(entry, "path"));
     DF11_ASSIGN(file.size_bytes, json_uint(entry, "size_bytes"));
     DF11_ASSIGN(const std::string hex, json_string(entry, "sha256"));
     DF11_ASSIGN(file.sha256, parse_sha256(hex));
@@ -78,7 +85,7 @@ Result<ManifestTensor> tensor_from_json(const Json& entry) {
   }
   if (!tensor_bytes(tensor.dtype, tensor.shape))
     return malformed("'" + tensor.name + "' has a bad shape");
-  DF11_ASSIGN(tensor.source_file, json_string(entry, "source_file"));
+  DF11_ASSIGN(tensor.source_file, path_from_json(entry, "source_file"));
   DF11_ASSIGN(const std::string hex, json_string(entry, "xxh3_128"));
   DF11_ASSIGN(tensor.xxh3_128, parse_xxh128(hex));
   if (json_find(entry, "group") != nullptr) {
@@ -104,11 +111,12 @@ Json group_to_json(const ManifestGroup& group) {
 Result<ManifestGroup> group_from_json(const Json& entry) {
   ManifestGroup group;
   DF11_ASSIGN(group.module, json_string(entry, "module"));
-  DF11_ASSIGN(group.file, json_string(entry, "file"));
+  DF11_ASSIGN(group.file, path_from_json(entry, "file"));
   DF11_ASSIGN(group.n_elements, json_uint(entry, "elements"));
   DF11_ASSIGN(group.n_code_bytes, json_uint(entry, "code_bytes"));
   DF11_ASSIGN(group.stored_bytes, json_uint(entry, "stored_bytes"));
   DF11_ASSIGN(const uint64_t longest, json_uint(entry, "longest_code_bits"));
+  if (longest > kMaxCodeLength) return malformed("a group has codes over 32 bits");
   group.longest_code_bits = static_cast<int>(longest);
   DF11_ASSIGN(group.code_rule, json_string(entry, "code_rule"));
   const Json* entropy = json_find(entry, "exponent_entropy_bits");
@@ -122,10 +130,9 @@ Result<std::map<std::string, std::string>> restore_from_json(const Json& root) {
   std::map<std::string, std::string> restore;
   uint64_t total_bytes = 0;
   for (const Json& entry : *list) {
-    DF11_ASSIGN(const std::string path, json_string(entry, "path"));
+    DF11_ASSIGN(const std::string path, path_from_json(entry, "path"));
     DF11_ASSIGN(const uint64_t size_bytes, json_uint(entry, "size_bytes"));
     DF11_ASSIGN(const std::string hex, json_string(entry, "zstd_hex"));
-    if (!is_safe_relative_path(path)) return malformed("unsafe path \"" + path + "\"");
     if (size_bytes > kMaxRestoreBytes - total_bytes) {
       return malformed("the restore records are too large");
     }
@@ -206,6 +213,8 @@ Result<Manifest> parse_sealed(std::string_view text) {
   DF11_ASSIGN(const Json* omitted, list_of(root, "omitted_files"));
   for (const Json& path : *omitted) {
     if (!path.is_string()) return malformed("an omitted file is no string");
+    if (!is_safe_relative_path(path.get_ref<const std::string&>()))
+      return malformed("unsafe path \"" + path.get<std::string>() + "\"");
     manifest.omitted_files.push_back(path.get<std::string>());
   }
   DF11_ASSIGN(const Json* groups, list_of(root, "groups"));

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_set>
+#include <set>
 
 #include "format/json.h"
 
@@ -181,7 +181,8 @@ class HeaderSax final : public JsonSax {
   std::string current_key_;
   unsigned seen_ = 0;
   int n_offsets_ = 0;
-  std::unordered_set<std::string> names_, metadata_keys_;
+  // Ordered: names can be made to collide in any hash that is known.
+  std::set<std::string> names_, metadata_keys_;
 };
 
 Result<void> check_layout(const std::vector<TensorInfo>& tensors, uint64_t data_bytes) {

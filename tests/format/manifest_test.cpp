@@ -118,6 +118,26 @@ TEST(Manifest, UnsafePaths) {
           failed_with(Manifest::parse(sealed(root)), ErrorCode::malformed_manifest, "unsafe path"))
           << list << " " << path;
     }
+    Json tensor = example_json(), group = example_json(), omitted = example_json();
+    tensor["tensors"][0]["source_file"] = path;
+    group["groups"][0]["file"] = path;
+    omitted["omitted_files"] = {path};
+    for (const Json& root : {tensor, group, omitted}) {
+      EXPECT_TRUE(
+          failed_with(Manifest::parse(sealed(root)), ErrorCode::malformed_manifest, "unsafe path"))
+          << path;
+    }
+  }
+}
+
+TEST(Manifest, CodesOver32BitsAreRefused) {
+  Json root = example_json();
+  root["groups"][0]["longest_code_bits"] = 32;
+  EXPECT_TRUE(succeeded(Manifest::parse(sealed(root))));
+  for (const uint64_t n_bits : {uint64_t{33}, uint64_t{1} << 32, uint64_t{1} << 40}) {
+    root["groups"][0]["longest_code_bits"] = n_bits;
+    EXPECT_TRUE(
+        failed_with(Manifest::parse(sealed(root)), ErrorCode::malformed_manifest, "32 bits"));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "format/df11_layout.h"
 #include "support/named_inputs.h"
 #include "support/result_matchers.h"
+#include "support/unusual_groups.h"
 
 namespace df11::test {
 namespace {
@@ -62,6 +63,13 @@ TEST_F(CudaDecoder, LowAndHighEntropy) {
 TEST_F(CudaDecoder, CodesOf32Bits) {
   for (const NamedInput& input : slow_inputs())
     expect_decodes(*encode_group(input.spans(), Executor(), 1 << 20), input.words(), input.name);
+}
+
+TEST_F(CudaDecoder, GroupsThatNoEncoderWrites) {
+  for (uint64_t seed = 1; seed <= 1000; ++seed) {
+    const UnusualGroup group = unusual_group(seed);
+    expect_decodes(group.tensors, group.words, "seed " + std::to_string(seed));
+  }
 }
 
 std::vector<uint8_t> read(const fs::path& path) {

@@ -1,6 +1,8 @@
 // A directory that is there as long as the object.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
@@ -8,10 +10,18 @@
 
 namespace df11::test {
 
+// In memory where the system has such a place: for tests that write thousands of times.
+inline std::filesystem::path memory_directory() {
+  const std::filesystem::path shared_memory = "/dev/shm";
+  return ::access(shared_memory.c_str(), W_OK) == 0 ? shared_memory
+                                                    : std::filesystem::temp_directory_path();
+}
+
 class TemporaryDirectory {
  public:
-  TemporaryDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "df11-test-XXXXXX").string();
+  explicit TemporaryDirectory(
+      const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string name = (parent / "df11-test-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
     path_ = name;
   }
