@@ -253,10 +253,17 @@ Result<CompressSummary> compress(const fs::path& source, const fs::path& output,
     }
   }
   DF11_ASSIGN(const Plan plan, make_plan(checkpoint, options.plan));
-  if (options.dry_run) return Run(checkpoint, plan, options, executor, progress).execute(nullptr);
+  if (options.dry_run) {
+    DF11_ASSIGN(CompressSummary summary,
+                Run(checkpoint, plan, options, executor, progress).execute(nullptr));
+    summary.lint = lint_planned(checkpoint.config(), summary.manifest);
+    return summary;
+  }
   DF11_ASSIGN(PartialOutput partial, PartialOutput::create(output, options.force));
   DF11_ASSIGN(CompressSummary summary,
               Run(checkpoint, plan, options, executor, progress).execute(&partial.path()));
+  DF11_ASSIGN(const Artifact artifact, Artifact::open(partial.path()));
+  DF11_ASSIGN(summary.lint, lint_for_upstream(artifact));
   DF11_TRY(partial.publish());
   return summary;
 }

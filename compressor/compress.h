@@ -8,6 +8,7 @@
 
 #include "compressor/plan.h"
 #include "format/error.h"
+#include "format/loader_lint.h"
 #include "format/manifest.h"
 #include "format/parallel.h"
 #include "format/progress.h"
@@ -28,6 +29,8 @@ struct CompressSummary {
   uint64_t source_bytes = 0;          // all files of the source
   uint64_t artifact_bytes = 0;        // all files of the artifact; exact in a dry run too
   Manifest manifest;                  // hashes are zero in a dry run
+  // What upstream's runtime cannot load; in a dry run, what of it is known without writing.
+  std::vector<LintFinding> lint;
 };
 
 // Compresses the checkpoint at `source` into the new directory `output`.

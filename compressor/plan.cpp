@@ -1,83 +1,18 @@
 #include "compressor/plan.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <map>
 #include <set>
 #include <string_view>
 
 #include "format/df11_layout.h"
+#include "format/module_names.h"
 #include "format/pattern.h"
 
 namespace df11 {
 
 namespace {
-
-constexpr std::string_view kWeightSuffix = ".weight";
-
-// Last name components of modules outside repeated blocks that hold most of the other weights.
-constexpr std::array<std::string_view, 7> kEmbeddingNames = {
-    "embed_tokens", "wte",        "tok_embeddings", "word_embeddings",
-    "embed_in",     "embeddings", "embedding"};
-constexpr std::array<std::string_view, 3> kHeadNames = {"lm_head", "output", "embed_out"};
-// Routers: small, and a class of their own in many architectures rather than a Linear.
-constexpr std::array<std::string_view, 3> kRouterNames = {"gate", "router", "shared_expert_gate"};
-
-std::vector<std::string_view> components(std::string_view name) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const size_t dot = name.find('.');
-    parts.push_back(name.substr(0, dot));
-    if (dot == name.npos) return parts;
-    name.remove_prefix(dot + 1);
-  }
-}
-
-bool is_number(std::string_view part) {
-  return !part.empty() &&
-         std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
-template <size_t N>
-bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-std::string_view module_of(std::string_view tensor_name) {
-  return tensor_name.substr(0, tensor_name.size() - kWeightSuffix.size());
-}
-
-// The repeated block a tensor belongs to ("model.layers.12"), or "" outside of any.
-std::string block_of(std::string_view tensor_name) {
-  size_t end = 0;
-  for (const std::string_view part : components(tensor_name)) {
-    end += part.size();
-    if (end != part.size() && is_number(part)) return std::string(tensor_name.substr(0, end));
-    ++end;
-  }
-  return "";
-}
-
-// Whether embedding and head share their weights, from config.json: the top-level key, or that of a
-// multimodal model's text part.
-bool config_says_tied(const Json& config) {
-  const Json* tied = json_find(config, "tie_word_embeddings");
-  if (const Json* text = json_find(config, "text_config"); tied == nullptr && text != nullptr) {
-    tied = json_find(*text, "tie_word_embeddings");
-  }
-  return tied != nullptr && tied->is_boolean() && tied->get<bool>();
-}
-
-// Whether config.json names a model class without a language-model head ("BertModel").
-bool is_base_model(const Json& config) {
-  const Json* classes = json_find(config, "architectures");
-  if (classes == nullptr || !classes->is_array() || classes->empty()) return false;
-  return std::all_of(classes->begin(), classes->end(), [](const Json& name) {
-    return name.is_string() && name.get_ref<const std::string&>().ends_with("Model") &&
-           !name.get_ref<const std::string&>().ends_with("LMHeadModel");
-  });
-}
 
 class Rules {
  public:
@@ -87,8 +22,7 @@ class Rules {
         tied_(config_says_tied(checkpoint.config())) {
     bool has_head = false;
     for (const auto& [name, location] : checkpoint.shards().tensors()) {
-      has_head |=
-          name.ends_with(kWeightSuffix) && contains(kHeadNames, components(module_of(name)).back());
+      has_head |= name.ends_with(kWeightSuffix) && is_head_leaf(leaf_of(module_of(name)));
     }
     // A language model without a head in the source ties it to the embedding.
     tied_ |= !has_head && !is_base_model(checkpoint.config());
@@ -109,12 +43,12 @@ class Rules {
     }
     if (!impossible.empty()) return impossible;
 
-    const std::string_view leaf = components(module_of(name)).back();
-    if (!block_of(name).empty()) {
-      if (contains(kRouterNames, leaf)) return "a router, not a plain Linear in every runtime";
+    const std::string_view leaf = leaf_of(module_of(name));
+    if (!repeated_block_of(name).empty()) {
+      if (is_router_leaf(leaf)) return "a router, not a plain Linear in every runtime";
       return std::string();
     }
-    if (contains(kEmbeddingNames, leaf) || contains(kHeadNames, leaf)) {
+    if (is_embedding_leaf(leaf) || is_head_leaf(leaf)) {
       if (tied_) return "embedding and output head are tied";
       return std::string();
     }
@@ -179,7 +113,7 @@ Result<Plan> make_plan(const Checkpoint& checkpoint, const PlanOptions& options)
   std::map<std::string, PlannedShard> shards;
   for (const auto& [name, location] : checkpoint.shards().tensors()) {
     DF11_ASSIGN(std::string reason, rules.reason_verbatim(location));
-    const std::string block = block_of(name);
+    const std::string block(repeated_block_of(name));
     const std::string owner = !block.empty()   ? block
                               : reason.empty() ? std::string(module_of(name))
                                                : "";
@@ -202,8 +136,8 @@ PatternDict patterns_for(const std::vector<std::string>& group_modules,
                          const std::vector<std::string>& other_modules) {
   const auto generalise = [](const std::string& module) {
     std::string pattern;
-    for (const std::string_view part : components(module)) {
-      pattern += is_number(part) ? "\\d+" : escape_python_pattern(part);
+    for (const std::string_view part : name_components(module)) {
+      pattern += is_all_digits(part) ? "\\d+" : escape_python_pattern(part);
       pattern += "\\.";
     }
     return pattern.substr(0, pattern.size() - 2);  // no dot after the last part

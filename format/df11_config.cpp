@@ -75,6 +75,15 @@ Result<const std::vector<std::string>*> ModulePatterns::members_of(std::string_v
   return nullptr;
 }
 
+Result<std::vector<size_t>> ModulePatterns::matching(std::string_view module) const {
+  std::vector<size_t> indices;
+  for (size_t i = 0; i < patterns_.size(); ++i) {
+    DF11_ASSIGN(const bool matches, patterns_[i].first.full_match(module));
+    if (matches) indices.push_back(i);
+  }
+  return indices;
+}
+
 Result<std::string> splice_df11_config(std::string_view config_text, std::string_view value_text) {
   const std::string member = json_quote(kDf11ConfigKey) + ": " + std::string(value_text);
   if (config_text.empty()) return "{\n  " + member + "\n}\n";

@@ -39,6 +39,8 @@ class ModulePatterns {
   static Result<ModulePatterns> compile(const PatternDict& patterns);
   // Members of the first pattern that matches `module`; null when none does.
   Result<const std::vector<std::string>*> members_of(std::string_view module) const;
+  // Indices, in file order, of all patterns that match `module`.
+  Result<std::vector<size_t>> matching(std::string_view module) const;
 
  private:
   std::vector<std::pair<PythonPattern, std::vector<std::string>>> patterns_;

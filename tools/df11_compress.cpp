@@ -56,6 +56,12 @@ int run(int argc, char** argv) {
     std::cout << cli::summary_json(*summary, source, output, options.dry_run, watch.seconds());
   } else if (!quiet) {
     std::cout << cli::summary_text(*summary, source, output, options.dry_run, watch.seconds());
+  } else {
+    for (const LintFinding& finding : summary->lint) {
+      if (finding.severity != LintSeverity::kError) continue;
+      std::cerr << "df11-compress: warning: the dfloat11 package cannot load this: "
+                << cli::lint_line(finding) << "\n";
+    }
   }
   std::cout.flush();
   return std::cout ? cli::kExitGood : cli::kExitFailed;

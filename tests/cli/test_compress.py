@@ -3,11 +3,11 @@ import json
 import os
 import unittest
 
-from cli_support import CliTest, run, tree, write_tiny_checkpoint
+from cli_support import CliTest, gaussian_bf16, run, safetensors, tree, write_file, write_tiny_checkpoint
 
 KEYS = {"report", "report_version", "tool_version", "dry_run", "source", "output", "source_bytes", "artifact_bytes",
         "source_weight_bytes", "grouped_weight_bytes", "stored_group_bytes", "seconds", "groups", "verbatim",
-        "omitted_files"}
+        "omitted_files", "lint"}
 
 
 class Compress(CliTest):
@@ -47,6 +47,30 @@ class Compress(CliTest):
         self.compress()
         self.assertEqual(report["artifact_bytes"], self.size_of_output())
         self.assertIn("nothing was written", run("df11-compress", self.source, "--dry-run").stdout)
+
+    def test_what_the_dfloat11_package_cannot_load_is_said(self):
+        config = self.source + "/config.json"
+        write_file(config, '{"tie_word_embeddings": true}')
+        weights = safetensors({"lm_head.weight": ("BF16", [64, 64], gaussian_bf16(64 * 64))})
+        for name in os.listdir(self.source):
+            if "safetensors" in name:
+                os.remove(os.path.join(self.source, name))
+        write_file(self.source + "/model.safetensors", weights)
+        self.source_tree = tree(self.source)
+        args = [self.source, self.output, "--include", "lm_head*", "--force"]
+        done = run("df11-compress", *args)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("for the dfloat11 package: error: tied_weight_coded: lm_head.safetensors: 'lm_head':", done.stdout)
+        done = run("df11-compress", *args, "--quiet")
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertRegex(done.stderr, r"\Adf11-compress: warning: [^\n]*tied_weight_coded[^\n]*\n\Z")
+        done = run("df11-compress", *args, "--quiet", "--json")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual([(f["rule"], f["severity"]) for f in json.loads(done.stdout)["lint"]],
+                         [("tied_weight_coded", "error")])
+        dry = run("df11-compress", self.source, "--dry-run", "--include", "lm_head*", "--json")
+        self.assertEqual(json.loads(dry.stdout)["lint"], json.loads(done.stdout)["lint"])
+        self.assert_nothing_left(["source", "output"])
 
     def test_force(self):
         self.compress()

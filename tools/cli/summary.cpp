@@ -32,6 +32,13 @@ std::string verbatim_reasons(const Manifest& manifest) {
   return text;
 }
 
+std::string lint_line(const LintFinding& finding) {
+  std::string line = std::string(lint_severity_name(finding.severity)) + ": " + finding.rule + ": ";
+  if (!finding.file.empty()) line += finding.file + ": ";
+  if (!finding.module.empty()) line += "'" + finding.module + "': ";
+  return printable(line + finding.message);
+}
+
 std::string summary_text(const CompressSummary& summary, const std::string& source,
                          const std::string& output, bool dry_run, double seconds) {
   const double source_bytes = as_double(summary.source_bytes);
@@ -55,6 +62,9 @@ std::string summary_text(const CompressSummary& summary, const std::string& sour
           "\n" + verbatim_reasons(summary.manifest);
   for (const std::string& path : summary.manifest.omitted_files)
     text += "  left out  " + path + "\n";
+  for (const LintFinding& finding : summary.lint) {
+    text += "  for the dfloat11 package: " + lint_line(finding) + "\n";
+  }
   if (dry_run) {
     return text + "  dry run: nothing was written; the output would have exactly " +
            format_count(summary.artifact_bytes) + " bytes\n";
@@ -93,7 +103,8 @@ std::string summary_json(const CompressSummary& summary, const std::string& sour
                      {"seconds", seconds},
                      {"groups", std::move(groups)},
                      {"verbatim", std::move(verbatim)},
-                     {"omitted_files", summary.manifest.omitted_files}};
+                     {"omitted_files", summary.manifest.omitted_files},
+                     {"lint", lint_to_json(summary.lint)}};
   return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

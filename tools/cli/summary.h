@@ -14,6 +14,9 @@ std::string summary_text(const CompressSummary& summary, const std::string& sour
 std::string summary_json(const CompressSummary& summary, const std::string& source,
                          const std::string& output, bool dry_run, double seconds);
 
+// One line: "tied_weight_coded: FILE: 'lm_head': …".
+std::string lint_line(const LintFinding& finding);
+
 // "12 norms and biases (not a module's .weight)": how many tensors stay verbatim for each reason.
 std::string verbatim_reasons(const Manifest& manifest);
 
