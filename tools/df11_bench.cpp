@@ -39,7 +39,7 @@ int run(int argc, char** argv) {
   if (n_rounds != 0) cpu_options.n_rounds = cuda_options.n_rounds = n_rounds;
   cpu_options.json = cuda_options.json = json;
 
-  Json report{{"report", "df11-bench"}, {"report_version", 1}, {"tool_version", kVersion}};
+  Json report{{"report", "df11-bench"}, {"schema_version", 1}, {"tool_version", kVersion}};
   if (cpu) {
     if (threads.empty()) {
       threads = {1};

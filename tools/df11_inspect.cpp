@@ -179,7 +179,7 @@ std::string to_json(const Inspection& inspection, const std::string& directory) 
                         {"reason", row.reason}});
   }
   const Json root = {{"report", "df11-inspect"},
-                     {"report_version", 1},
+                     {"schema_version", 1},
                      {"tool_version", kVersion},
                      {"directory", directory},
                      {"kind", inspection.artifact ? "artifact" : "checkpoint"},

@@ -1,40 +1,53 @@
 // df11-verify ARTIFACT [--source DIR]: proves that an artifact holds its source bit for bit.
+#include <cstdlib>
+#include <fstream>
 #include <iostream>
+#include <map>
 
 #include "tools/cli/app.h"
+#include "tools/cli/verdict.h"
 #include "verify/verify.h"
 
 namespace {
 
 using namespace df11;
 
-std::string report_text(const VerifyReport& report, double seconds) {
-  std::string text;
-  for (const Finding& finding : report.findings) {
-    std::string line = "  " + finding.kind + ": ";
-    if (!finding.file.empty()) line += finding.file + ": ";
-    if (!finding.tensor.empty()) line += "'" + finding.tensor + "': ";
-    text += cli::printable(line + finding.message) + "\n";
+struct Outputs {
+  bool quiet = false, json = false, github = false;
+  std::string junit_path;        // empty: none
+  std::string job_summary_path;  // with `github`
+};
+
+// False, with an error on stderr, when a file cannot be written.
+bool write_to(const std::string& path, std::ios::openmode mode, const std::string& text) {
+  std::ofstream file(path, mode | std::ios::binary);
+  file << text;
+  if (file.flush()) return true;
+  std::cerr << "df11-verify: error: " << cli::printable(path) << ": cannot write\n";
+  return false;
+}
+
+// Everything that says what was found. False when something could not be written.
+bool write_outputs(const VerifyReport& report, const Outputs& outputs, double seconds) {
+  bool written = true;
+  if (!outputs.junit_path.empty())
+    written &= write_to(outputs.junit_path, std::ios::trunc, to_junit(report, seconds));
+  if (outputs.github) {
+    written &=
+        write_to(outputs.job_summary_path, std::ios::app, cli::verdict_markdown(report, seconds));
+    std::cerr << cli::verdict_annotations(report);  // stdout may hold the JSON
   }
-  if (report.n_findings_dropped != 0) {
-    text += "  ... and " + cli::format_count(report.n_findings_dropped) + " more\n";
-  }
-  for (const std::string& path : report.ignored_files)
-    text += "  not checked (--ignore): " + path + "\n";
-  for (const std::string& note : report.notes) text += "  note: " + note + "\n";
-  text += report.artifact + ": " + (report.equal() ? "EQUAL" : "NOT EQUAL");
-  if (report.n_tensors != 0 || report.n_files != 0) {
-    text +=
-        report.source.empty() ? " to what its manifest records: " : " to " + report.source + ": ";
-    text += cli::format_count(report.n_tensors) + " tensors, " +
-            cli::format_bytes(static_cast<double>(report.weight_bytes)) + " of weights " +
-            (report.source.empty() ? "decoded and hashed" : "decoded and compared byte for byte") +
-            ", " + cli::format_count(report.n_files) + " files, " + cli::format_seconds(seconds);
-    if (seconds > 0) {
-      text += ", " + cli::format_bytes(static_cast<double>(report.weight_bytes) / seconds) + "/s";
-    }
-  }
-  return text + "\n";
+  if (outputs.json)
+    std::cout << to_json(report, seconds);
+  else if (!outputs.quiet)
+    std::cout << cli::verdict_text(report, seconds);
+  std::cout.flush();
+  return written && std::cout;
+}
+
+int usage_error(std::string_view message) {
+  std::cerr << "df11-verify: error: " << message << " (see --help)\n";
+  return cli::kExitFailed;
 }
 
 int run(int argc, char** argv) {
@@ -43,25 +56,48 @@ int run(int argc, char** argv) {
       "file checked, against the source directory or else against the hashes in the manifest.");
   std::string artifact, source;
   VerifyOptions options;
+  Outputs outputs;
   int n_threads = 0;
-  bool quiet = false, json = false;
   DeviceChoice device = DeviceChoice::kAuto;
+  const std::map<std::string, VerifyLevel> levels = {{"structure", VerifyLevel::kStructure},
+                                                     {"full", VerifyLevel::kFull}};
   app.add_option("ARTIFACT", artifact, "DF11 directory")->required();
   CLI::Option* source_option =
       app.add_option("--source", source, "checkpoint directory to compare with, byte for byte");
   app.add_option("--ignore", options.ignore,
                  "files not to check (glob, repeatable); named in the report")
       ->allow_extra_args(false);
+  app.add_option("--level", options.level,
+                 "full (default), or structure: headers, groups' tables, index, listing and\n"
+                 "manifest, but no weights and no hashes")
+      ->transform(CLI::CheckedTransformer(levels))
+      ->option_text("structure|full");
+  app.add_flag("--lint", options.lint,
+               "also look for what the dfloat11 package's loader cannot take; errors fail");
   app.add_option("--threads", n_threads, "threads to use (default: all)")
       ->check(CLI::Range(1, 4096));
   cli::add_device_option(app, device);
-  app.add_flag("--quiet", quiet, "print nothing but errors; see the exit code");
-  app.add_flag("--json", json, "print the report as JSON");
+  app.add_flag("--quiet", outputs.quiet, "print nothing but errors; see the exit code");
+  app.add_flag("--json", outputs.json, "print the report as JSON");
+  CLI::Option* junit_option =
+      app.add_option("--junit", outputs.junit_path, "also write the report as JUnit XML")
+          ->option_text("FILE");
+  app.add_flag("--github", outputs.github,
+               "also add to $GITHUB_STEP_SUMMARY, and print annotations on stderr");
   app.footer(
-      "Exit codes: 0 equal, 1 not equal or corrupt, 2 could not check, 130/143 stopped by a "
+      "Exit codes: 0 equal, 1 not equal, corrupt or lint errors, 2 could not check, 130/143 "
+      "stopped by a "
       "signal.");
   if (const auto exit_code = cli::parse(app, argc, argv)) return *exit_code;
   if (source_option->count() != 0) options.source = source;
+  if (junit_option->count() != 0 && outputs.junit_path.empty())
+    return usage_error("--junit names no file");
+  if (outputs.github) {
+    const char* path = std::getenv("GITHUB_STEP_SUMMARY");
+    if (path == nullptr || *path == '\0')
+      return usage_error("--github needs $GITHUB_STEP_SUMMARY, which GitHub Actions sets");
+    outputs.job_summary_path = path;
+  }
 
   const cli::Stopwatch watch;
   const Executor executor(n_threads, &cli::cancel_on_signals());
@@ -69,17 +105,12 @@ int run(int argc, char** argv) {
   const Result<std::unique_ptr<Decoder>> decoder = make_decoder(device);
   if (!decoder) return cli::report_error("df11-verify", decoder.error());
   const Result<VerifyReport> report = [&] {
-    const cli::ProgressLine line(progress, quiet);
+    const cli::ProgressLine line(progress, outputs.quiet);
     return verify(artifact, options, **decoder, executor, progress);
   }();
   if (!report) return cli::report_error("df11-verify", report.error());
-  if (json)
-    std::cout << to_json(*report, watch.seconds());
-  else if (!quiet)
-    std::cout << report_text(*report, watch.seconds());
-  std::cout.flush();
-  if (!std::cout) return cli::kExitFailed;
-  return report->equal() ? cli::kExitGood : cli::kExitNotEqual;
+  if (!write_outputs(*report, outputs, watch.seconds())) return cli::kExitFailed;
+  return report->passed() ? cli::kExitGood : cli::kExitNotEqual;
 }
 
 }  // namespace

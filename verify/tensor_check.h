@@ -39,9 +39,13 @@ class TensorChecker {
         progress_(progress),
         findings_(findings) {}
 
-  // Compares names, dtypes and sizes; reads no data.
-  void check_tensor_set();
+  // Compares names, dtypes and sizes; reads no data. `anything_expected` false: only that no tensor
+  // is stored twice.
+  void check_tensor_set(bool anything_expected);
 
+  // Reads a group's tables, positions and splits, and compares the sizes of its members: no
+  // weights.
+  Result<void> check_group_structure(const GroupEntry& entry);
   // Decodes one group and checks every byte of its members. Differences and corruption become
   // findings; errors: I/O, cancelled.
   Result<void> check_group(const GroupEntry& entry);
@@ -62,7 +66,7 @@ class TensorChecker {
     const ExpectedTensor* expected;  // null: nothing to compare with, a finding already
     uint64_t offset_bytes;
     ByteSpan bytes;
-    std::string difference = {};  // from the source; empty when there is none
+    std::optional<Difference> difference = {};  // from the source
   };
   // One tensor whose pieces arrive in order: hashes it, and reports its first difference.
   struct OrderedCheck {
@@ -73,6 +77,8 @@ class TensorChecker {
   };
 
   const ExpectedTensor* expected(const std::string& name) const;
+  // Whether the members have the sizes that are expected; otherwise adds a finding.
+  bool members_fit(const Group& group, const std::string& file);
   std::vector<Piece> pieces_of_run(const Group& group, uint64_t first_element,
                                    std::span<const uint16_t> words) const;
   // Fills in piece.difference.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <optional>
 
@@ -35,20 +36,62 @@ ExpectedTensors expected_tensors(const Checkpoint* source, const Manifest* manif
   return expected;
 }
 
+// Seconds of each phase of a run, into its report.
+class PhaseClock {
+ public:
+  explicit PhaseClock(VerifyReport& report) : report_(report) {}
+  // Ends the phase that began with the clock, or when the last one ended.
+  void end(std::string phase) {
+    const auto now = std::chrono::steady_clock::now();
+    report_.phases.push_back(
+        {std::move(phase), std::chrono::duration<double>(now - begin_).count()});
+    begin_ = now;
+  }
+
+ private:
+  VerifyReport& report_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+std::vector<SkippedCheck> skipped_checks(const VerifyOptions& options, bool has_manifest) {
+  std::vector<SkippedCheck> skipped;
+  if (options.level == VerifyLevel::kFull) return skipped;
+  const std::string why = "level structure";
+  skipped.push_back({"weights: no tensor was decoded, compared or hashed", why});
+  skipped.push_back({"contents of files: none was compared or hashed", why});
+  if (!has_manifest && !options.source)
+    skipped.push_back({"names and shapes of tensors, list of files", "no manifest and no source"});
+  return skipped;
+}
+
+// What only the source has and nobody looked at either.
+void add_ignored_files_of_source(const Checkpoint& source, const std::vector<std::string>& ignore,
+                                 std::vector<std::string>& ignored) {
+  for (const std::string& path : source.omitted_files()) {
+    if (any_glob_match(ignore, path)) ignored.push_back(path);
+  }
+  std::sort(ignored.begin(), ignored.end());
+  ignored.erase(std::unique(ignored.begin(), ignored.end()), ignored.end());
+}
+
 }  // namespace
 
 Result<VerifyReport> verify(const std::filesystem::path& directory, const VerifyOptions& options,
                             const Decoder& decoder, const Executor& executor, Progress& progress) {
+  const bool full = options.level == VerifyLevel::kFull;
   VerifyReport report;
   report.artifact = directory.string();
   report.source = options.source ? options.source->string() : "";
-  report.decoder = decoder.name();
+  report.level = options.level;
+  report.decoder = full ? decoder.name() : "";
+  PhaseClock clock(report);
   Findings findings;
 
   const Result<Artifact> artifact = Artifact::open(directory);
   if (!artifact) {
     if (!is_damage(artifact.error().code)) return fail(artifact.error());
     findings.add("artifact_malformed", artifact.error());
+    report.skipped.push_back({"everything else", "the artifact does not open"});
     findings.move_to(report);
     return report;
   }
@@ -64,13 +107,20 @@ Result<VerifyReport> verify(const std::filesystem::path& directory, const Verify
     DF11_ASSIGN(source, Checkpoint::open(*options.source, omit));
   }
   report.has_manifest = artifact->manifest().has_value();
-  if (!source && !artifact->manifest()) {
+  if (full && !source && !artifact->manifest()) {
     return fail(Error{ErrorCode::invalid_argument,
                       "it has no df11_manifest.json: say what to compare it with (--source)",
                       directory.string(),
                       {},
                       {}});
   }
+  report.skipped = skipped_checks(options, report.has_manifest);
+  for (const Shard& shard : artifact->shards().shards()) report.shards.push_back(shard.name);
+  report.n_artifact_groups = artifact->groups().size();
+  report.n_artifact_tensors = artifact->verbatim().size();
+  for (const GroupEntry& group : artifact->groups())
+    report.n_artifact_tensors += group.members.size();
+  clock.end("open");
 
   const Checkpoint* source_or_null = source ? &*source : nullptr;
   const Manifest* manifest_or_null = artifact->manifest() ? &*artifact->manifest() : nullptr;
@@ -78,7 +128,7 @@ Result<VerifyReport> verify(const std::filesystem::path& directory, const Verify
   TensorChecker tensors(*artifact, expected, source ? &source->shards() : nullptr, decoder,
                         executor, progress, findings);
   FileChecker files(*artifact, options.ignore, executor, progress, findings);
-  tensors.check_tensor_set();
+  tensors.check_tensor_set(source || report.has_manifest);
   DF11_ASSIGN(std::vector<FileChecker::Task> tasks, files.plan(source_or_null));
   uint64_t total_bytes = files.total_bytes();
   if (source && artifact->manifest()) {
@@ -87,32 +137,37 @@ Result<VerifyReport> verify(const std::filesystem::path& directory, const Verify
                                               executor, progress, findings, total_bytes));
     tasks.insert(tasks.end(), more.begin(), more.end());
   }
+  if (!full) {
+    tasks.clear();
+    total_bytes = 0;
+  }
   for (const GroupEntry& group : artifact->groups()) {
-    total_bytes += 2 * group.n_elements();
-    tasks.push_back([&tensors, &group] { return tensors.check_group(group); });
+    if (full) total_bytes += 2 * group.n_elements();
+    tasks.push_back([&tensors, &group, full] {
+      return full ? tensors.check_group(group) : tensors.check_group_structure(group);
+    });
   }
   for (const TensorLocation* tensor : artifact->verbatim()) {
+    if (!full) break;
     total_bytes += tensor->info.size_bytes();
     tasks.push_back([&tensors, tensor] { return tensors.check_verbatim(*tensor); });
   }
   progress.total_bytes = total_bytes;
+  clock.end("list");
   std::atomic<size_t> next{0};  // tasks start in order: the long hashes of files first
   DF11_TRY(executor.for_each(tasks.size(), [&](size_t) { return tasks[next++](); }));
+  clock.end(full ? "weights_and_files" : "groups");
 
+  if (options.lint) {
+    DF11_ASSIGN(report.lint, lint_for_upstream(*artifact));
+    clock.end("lint");
+  }
   report.n_groups = tensors.n_groups();
   report.n_tensors = tensors.n_tensors();
   report.weight_bytes = tensors.weight_bytes();
   report.n_files = files.n_files();
   report.ignored_files = files.ignored_files();
-  if (source) {  // files that only the source has, and that were not looked at either
-    for (const std::string& path : source->omitted_files()) {
-      if (any_glob_match(options.ignore, path)) report.ignored_files.push_back(path);
-    }
-    std::sort(report.ignored_files.begin(), report.ignored_files.end());
-    report.ignored_files.erase(
-        std::unique(report.ignored_files.begin(), report.ignored_files.end()),
-        report.ignored_files.end());
-  }
+  if (source) add_ignored_files_of_source(*source, options.ignore, report.ignored_files);
   report.notes.insert(report.notes.end(), files.notes().begin(), files.notes().end());
   findings.move_to(report);
   return report;

@@ -19,6 +19,10 @@ struct VerifyOptions {
   std::optional<std::filesystem::path> source;
   // Globs on files of either directory that are not looked at.
   std::vector<std::string> ignore;
+  // At kStructure, no weights are read; a manifest or source is compared if there is one.
+  VerifyLevel level = VerifyLevel::kFull;
+  // Whether to look for what upstream's runtime cannot load, too.
+  bool lint = false;
 };
 
 // Checks the artifact at `directory`.

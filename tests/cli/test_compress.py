@@ -5,7 +5,7 @@ import unittest
 
 from cli_support import CliTest, gaussian_bf16, run, safetensors, tree, write_file, write_tiny_checkpoint
 
-KEYS = {"report", "report_version", "tool_version", "dry_run", "source", "output", "source_bytes", "artifact_bytes",
+KEYS = {"report", "schema_version", "tool_version", "dry_run", "source", "output", "source_bytes", "artifact_bytes",
         "source_weight_bytes", "grouped_weight_bytes", "stored_group_bytes", "seconds", "groups", "verbatim",
         "omitted_files", "lint"}
 
@@ -30,7 +30,7 @@ class Compress(CliTest):
         done = self.compress("--json")
         report = json.loads(done.stdout)
         self.assertEqual(set(report), KEYS)
-        self.assertEqual((report["report"], report["report_version"], report["dry_run"]), ("df11-compress", 1, False))
+        self.assertEqual((report["report"], report["schema_version"], report["dry_run"]), ("df11-compress", 1, False))
         self.assertEqual(report["artifact_bytes"], self.size_of_output())
         self.assertEqual([group["module"] for group in report["groups"]], ["model.layers.0.mlp.up_proj"])
         self.assertEqual(set(report["groups"][0]), {"module", "file", "elements", "code_bytes", "exponent_entropy_bits",

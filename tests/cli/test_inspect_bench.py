@@ -13,7 +13,7 @@ class Inspect(CliTest):
         self.compress()
         before = json.loads(run("df11-inspect", self.source, "--json").stdout)
         after = json.loads(run("df11-inspect", self.output, "--json").stdout)
-        self.assertEqual(set(after), {"report", "report_version", "tool_version", "directory", "kind", "groups", "verbatim"})
+        self.assertEqual(set(after), {"report", "schema_version", "tool_version", "directory", "kind", "groups", "verbatim"})
         self.assertEqual((before["kind"], after["kind"]), ("checkpoint", "artifact"))
         self.assertEqual(before["groups"], after["groups"])
         self.assertEqual(before["verbatim"], after["verbatim"])
@@ -54,7 +54,7 @@ class Bench(CliTest):
     def test_json(self):
         done = run("df11-bench", *BENCH, "--json")
         report = json.loads(done.stdout)
-        self.assertEqual(set(report), {"report", "report_version", "tool_version", "cpu"})
+        self.assertEqual(set(report), {"report", "schema_version", "tool_version", "cpu"})
         stages = {row["stage"]: row["gb_per_s"] for row in report["cpu"][0]["stages"]}
         self.assertLessEqual({"memory copy", "histogram", "encode", "decode + join + check", "XXH3-128", "SHA-256"},
                              set(stages))

@@ -210,8 +210,9 @@ TEST_F(VerifyTest, ReportIsSortedAndTheSameForAnyNumberOfThreads) {
   write_file(artifact() / "aa.txt", "x");
   std::string first;
   for (const int n_threads : {1, 2, 4, 1}) {
-    const Result<VerifyReport> report = run_verify(artifact(), source(), {}, n_threads);
+    Result<VerifyReport> report = run_verify(artifact(), source(), {}, n_threads);
     ASSERT_TRUE(succeeded(report));
+    report->phases.clear();  // the times of which differ
     EXPECT_TRUE(std::is_sorted(
         report->findings.begin(), report->findings.end(), [](const auto& a, const auto& b) {
           return std::tie(a.file, a.tensor, a.kind) < std::tie(b.file, b.tensor, b.kind);

@@ -90,7 +90,7 @@ std::string summary_json(const CompressSummary& summary, const std::string& sour
       verbatim.push_back({{"name", tensor.name}, {"reason", tensor.reason}});
   }
   const Json root = {{"report", "df11-compress"},
-                     {"report_version", 1},
+                     {"schema_version", 1},
                      {"tool_version", summary.manifest.tool_version},
                      {"dry_run", dry_run},
                      {"source", source},
