@@ -4,6 +4,7 @@
 #include <iostream>
 #include <map>
 
+#include "format/checkpoint.h"
 #include "tools/cli/app.h"
 #include "tools/cli/verdict.h"
 #include "verify/verify.h"
@@ -45,6 +46,11 @@ bool write_outputs(const VerifyReport& report, const Outputs& outputs, double se
   return written && std::cout;
 }
 
+Result<Sha256List> read_hashes(const std::string& path) {
+  DF11_ASSIGN(const std::string text, read_text_file(path, kMaxTextBytes));
+  return parse_sha256_list(text);
+}
+
 int usage_error(std::string_view message) {
   std::cerr << "df11-verify: error: " << message << " (see --help)\n";
   return cli::kExitFailed;
@@ -54,7 +60,7 @@ int run(int argc, char** argv) {
   CLI::App app(
       "Prove that a DF11 artifact holds its source bit for bit: every tensor is decoded and every\n"
       "file checked, against the source directory or else against the hashes in the manifest.");
-  std::string artifact, source;
+  std::string artifact, source, hashes_path;
   VerifyOptions options;
   Outputs outputs;
   int n_threads = 0;
@@ -72,6 +78,11 @@ int run(int argc, char** argv) {
                  "manifest, but no weights and no hashes")
       ->transform(CLI::CheckedTransformer(levels))
       ->option_text("structure|full");
+  CLI::Option* hashes_option =
+      app.add_option("--expect-source-sha256", hashes_path,
+                     "list as sha256sum prints it: the source's files must have had these hashes,\n"
+                     "which are recomputed from the artifact")
+          ->option_text("FILE");
   app.add_flag("--lint", options.lint,
                "also look for what the dfloat11 package's loader cannot take; errors fail");
   app.add_option("--threads", n_threads, "threads to use (default: all)")
@@ -97,6 +108,13 @@ int run(int argc, char** argv) {
     if (path == nullptr || *path == '\0')
       return usage_error("--github needs $GITHUB_STEP_SUMMARY, which GitHub Actions sets");
     outputs.job_summary_path = path;
+  }
+
+  if (hashes_option->count() != 0) {
+    Result<Sha256List> list = read_hashes(hashes_path);
+    if (!list)
+      return cli::report_error("df11-verify", std::move(list).error().in_file(hashes_path));
+    options.expected_source_sha256 = std::move(*list);
   }
 
   const cli::Stopwatch watch;

@@ -11,6 +11,7 @@
 #include "format/pattern.h"
 #include "verify/file_check.h"
 #include "verify/manifest_check.h"
+#include "verify/source_hash.h"
 #include "verify/tensor_check.h"
 
 namespace df11 {
@@ -70,8 +71,11 @@ void add_ignored_files_of_source(const Checkpoint& source, const std::vector<std
   for (const std::string& path : source.omitted_files()) {
     if (any_glob_match(ignore, path)) ignored.push_back(path);
   }
-  std::sort(ignored.begin(), ignored.end());
-  ignored.erase(std::unique(ignored.begin(), ignored.end()), ignored.end());
+}
+
+void sort_and_unique(std::vector<std::string>& paths) {
+  std::sort(paths.begin(), paths.end());
+  paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
 }
 
 }  // namespace
@@ -114,6 +118,15 @@ Result<VerifyReport> verify(const std::filesystem::path& directory, const Verify
                       {},
                       {}});
   }
+  if (options.expected_source_sha256 && (!full || !artifact->manifest())) {
+    return fail(
+        Error{ErrorCode::invalid_argument,
+              "expected hashes of the source can be checked with a df11_manifest.json and at "
+              "level full only",
+              directory.string(),
+              {},
+              {}});
+  }
   report.skipped = skipped_checks(options, report.has_manifest);
   for (const Shard& shard : artifact->shards().shards()) report.shards.push_back(shard.name);
   report.n_artifact_groups = artifact->groups().size();
@@ -152,12 +165,32 @@ Result<VerifyReport> verify(const std::filesystem::path& directory, const Verify
     total_bytes += tensor->info.size_bytes();
     tasks.push_back([&tensors, tensor] { return tensors.check_verbatim(*tensor); });
   }
+  if (options.expected_source_sha256) {
+    for (const ManifestFile& file : artifact->manifest()->source_files) {
+      if (options.expected_source_sha256->contains(file.path)) total_bytes += file.size_bytes;
+    }
+  }
   progress.total_bytes = total_bytes;
   clock.end("list");
   std::atomic<size_t> next{0};  // tasks start in order: the long hashes of files first
   DF11_TRY(executor.for_each(tasks.size(), [&](size_t) { return tasks[next++](); }));
   clock.end(full ? "weights_and_files" : "groups");
 
+  report.ignored_files = files.ignored_files();
+  if (options.expected_source_sha256) {
+    DF11_ASSIGN(const SourceHashOutcome outcome,
+                check_source_hashes(*artifact, *options.expected_source_sha256, options.ignore,
+                                    decoder, executor, progress, findings));
+    report.source_hashes = outcome.hashes;
+    report.ignored_files.insert(report.ignored_files.end(), outcome.ignored_files.begin(),
+                                outcome.ignored_files.end());
+    if (outcome.n_unlisted != 0) {
+      report.notes.push_back(
+          std::to_string(outcome.n_unlisted) +
+          " source files without weights are not in the list of expected hashes");
+    }
+    clock.end("source_sha256");
+  }
   if (options.lint) {
     DF11_ASSIGN(report.lint, lint_for_upstream(*artifact));
     clock.end("lint");
@@ -166,8 +199,8 @@ Result<VerifyReport> verify(const std::filesystem::path& directory, const Verify
   report.n_tensors = tensors.n_tensors();
   report.weight_bytes = tensors.weight_bytes();
   report.n_files = files.n_files();
-  report.ignored_files = files.ignored_files();
   if (source) add_ignored_files_of_source(*source, options.ignore, report.ignored_files);
+  sort_and_unique(report.ignored_files);
   report.notes.insert(report.notes.end(), files.notes().begin(), files.notes().end());
   findings.move_to(report);
   return report;

@@ -11,6 +11,7 @@
 #include "format/parallel.h"
 #include "format/progress.h"
 #include "verify/report.h"
+#include "verify/sha256_list.h"
 
 namespace df11 {
 
@@ -21,6 +22,8 @@ struct VerifyOptions {
   std::vector<std::string> ignore;
   // At kStructure, no weights are read; a manifest or source is compared if there is one.
   VerifyLevel level = VerifyLevel::kFull;
+  // SHA-256 of source files that were published elsewhere; needs level full and a manifest.
+  std::optional<Sha256List> expected_source_sha256;
   // Whether to look for what upstream's runtime cannot load, too.
   bool lint = false;
 };

@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import subprocess
 import unittest
 import xml.etree.ElementTree
 
@@ -123,6 +124,31 @@ class Verify(CliTest):
             text = file.read()
         for finding in report["lint"]:
             self.assertIn(f"| `{finding['rule']}` |", text)
+
+    def test_published_hashes(self):
+        listing = self.at("SHA256SUMS")
+        with open(listing, "wb") as file:
+            subprocess.run("find . -type f -print0 | xargs -0 sha256sum", shell=True, cwd=self.source, stdout=file, check=True)
+        done = self.verify("--expect-source-sha256", listing)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("recomputed from the artifact: 5 of 5", done.stdout)
+        report = json.loads(self.verify("--expect-source-sha256", listing, "--json").stdout)
+        self.assertEqual((set(report), report["proven_equal"]), (KEYS, True))
+        self.assertEqual(report["expected_source_sha256"], {"listed": 5, "equal": 5, "bytes": sum(
+            os.path.getsize(os.path.join(self.source, path)) for path, digest in self.source_tree.items() if digest)})
+        with open(listing, "a", encoding="utf-8") as file:
+            file.write("0" * 64 + "  .gitattributes\n")
+        self.assertEqual(self.verify("--expect-source-sha256", listing).returncode, 1)
+        done = self.verify("--expect-source-sha256", listing, "--ignore", ".gitattributes")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("not checked (--ignore): .gitattributes", done.stdout)
+        self.flip("model_layers_0.safetensors")
+        done = self.verify("--expect-source-sha256", listing)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("source_sha256_differs: model-00001-of-00002.safetensors: ", done.stdout)
+        self.assert_error(self.verify("--expect-source-sha256", listing, "--level", "structure"), "level full")
+        self.assert_error(self.verify("--expect-source-sha256", self.source + "/config.json"), "line 1")
+        self.assert_error(self.verify("--expect-source-sha256", self.at("absent")), "absent")
 
     def test_junit(self):
         path = self.at("report.xml")

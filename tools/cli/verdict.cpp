@@ -108,6 +108,12 @@ std::string verdict_text(const VerifyReport& report, double seconds) {
             format_count(report.lint->size() - n_lint_errors(report)) + " warnings\n";
   }
 
+  if (report.source_hashes) {
+    text += "  source files with the expected SHA-256, recomputed from the artifact: " +
+            format_count(report.source_hashes->n_equal) + " of " +
+            format_count(report.source_hashes->n_listed) + ", " +
+            format_bytes(static_cast<double>(report.source_hashes->n_bytes)) + "\n";
+  }
   text += printable(report.artifact) + ": " + headline(report);
   if (report.level == VerifyLevel::kStructure) {
     return text + ": " + format_count(report.n_artifact_tensors) + " tensors, " +
@@ -148,6 +154,11 @@ std::string verdict_markdown(const VerifyReport& report, double seconds) {
     row("groups decoded",
         format_count(report.n_groups) + " of " + format_count(report.n_artifact_groups));
     row("files", format_count(report.n_files));
+    if (report.source_hashes) {
+      row("source files with the expected SHA-256",
+          format_count(report.source_hashes->n_equal) + " of " +
+              format_count(report.source_hashes->n_listed));
+    }
   }
   for (const std::string& path : report.ignored_files)
     row("not checked (--ignore)", markdown(path));
