@@ -109,7 +109,7 @@ class Decoder {
 };
 
 enum class DeviceChoice : uint8_t {
-  kAuto,  // CUDA if it is built in and a device is present
+  kAuto,  // the CPU: reading and hashing bind (spec/cuda_decoder.md, "Verifying a directory")
   kCpu,
   kCuda,
 };

@@ -24,11 +24,8 @@ std::shared_ptr<BufferMemory> heap_memory() {
 }
 
 Result<std::unique_ptr<Decoder>> make_decoder(DeviceChoice choice) {
-  if (choice == DeviceChoice::kCpu) return make_cpu_decoder();
-  Result<std::unique_ptr<Decoder>> cuda = make_cuda_decoder();
-  if (choice == DeviceChoice::kAuto && !cuda && cuda.error().code == ErrorCode::unsupported)
-    return make_cpu_decoder();
-  return cuda;
+  if (choice == DeviceChoice::kCuda) return make_cuda_decoder();
+  return make_cpu_decoder();
 }
 
 }  // namespace df11

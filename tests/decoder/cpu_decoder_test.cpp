@@ -59,6 +59,8 @@ TEST(CpuDecoder, DoesNotDependOnWhatFollowsTheStream) {
 
 TEST(CpuDecoder, HasAName) {
   EXPECT_EQ(make_cpu_decoder()->name(), "cpu");
+  for (const DeviceChoice choice : {DeviceChoice::kAuto, DeviceChoice::kCpu})
+    EXPECT_EQ((*make_decoder(choice))->name(), "cpu");
 }
 
 TEST(CpuDecoder, OneGroupDecoderServesSeveralThreads) {

@@ -48,7 +48,7 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
 void add_device_option(CLI::App& app, DeviceChoice& device) {
   const std::map<std::string, DeviceChoice> devices = {
       {"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}};
-  app.add_option("--device", device, "what decodes: auto (a GPU if there is one), cpu or cuda")
+  app.add_option("--device", device, "what decodes: auto (the CPU, which is faster here), cpu or cuda")
       ->transform(CLI::CheckedTransformer(devices))
       ->option_text("auto|cpu|cuda");
 }
