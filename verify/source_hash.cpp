@@ -12,8 +12,6 @@ namespace df11 {
 
 namespace {
 
-constexpr size_t kChunkBytes = size_t{1} << 20;
-
 auto does_not_fit(std::string message) {
   return fail(ErrorCode::malformed_manifest, std::move(message));
 }
@@ -35,17 +33,14 @@ SourceHasher::SourceHasher(const Artifact& artifact, const Decoder& decoder,
 }
 
 Result<void> SourceHasher::stream_verbatim(const TensorLocation& tensor, const Consume& consume) {
-  std::vector<uint8_t> buffer(kChunkBytes);
-  const uint64_t n_bytes = tensor.info.size_bytes();
-  for (uint64_t offset = 0; offset < n_bytes; offset += kChunkBytes) {
+  const auto take = [&](ByteSpan chunk, uint64_t) -> Result<void> {
     DF11_TRY(executor_.check_cancelled());
-    const MutableByteSpan chunk{
-        buffer.data(), static_cast<size_t>(std::min<uint64_t>(kChunkBytes, n_bytes - offset))};
-    DF11_TRY(artifact_.shards().read(tensor, offset, chunk));
     consume(chunk);
     progress_.add(chunk.size());
-  }
-  return {};
+    return {};
+  };
+  return artifact_.shards().shards()[tensor.shard].file.for_each_chunk(
+      tensor.file_offset_bytes, tensor.info.size_bytes(), take);
 }
 
 Result<void> SourceHasher::stream_member(const GroupEntry& entry, size_t member, uint64_t n_bytes,
@@ -178,7 +173,7 @@ Result<SourceHashOutcome> check_source_hashes(const Artifact& artifact, const Sh
   std::vector<Result<Sha256>> digests(to_restore.size(), Sha256{});
   DF11_TRY(executor.for_each(to_restore.size(), [&](size_t i) -> Result<void> {
     digests[i] = hasher.sha256_of_restored(to_restore[i]->path);
-    if (!digests[i] && !is_damage(digests[i].error())) return fail(digests[i].error());
+    if (!digests[i] && !is_damage(digests[i].error().code)) return fail(digests[i].error());
     return {};
   }));
   for (size_t i = 0; i < to_restore.size(); ++i) {
