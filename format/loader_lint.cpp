@@ -194,11 +194,16 @@ class Linter {
       const std::string& name = tensor->info.name;
       const std::string& file = artifact.shards().shards()[tensor->shard].name;
       if (coded.contains(name)) {
-        findings_.push_back({"member_also_verbatim", LintSeverity::kError, name, file,
-                             "a group's member, but stored as it is too"});
+        findings_.push_back({"member_also_verbatim", LintSeverity::kWarning, name, file,
+                             "a group's member, but stored as it is too: upstream loads both"});
       }
       if (leaf_of(name) == kOutputPositionsName || leaf_of(name) == kSplitPositionsName) {
-        findings_.push_back({"reserved_name", LintSeverity::kWarning, name, file,
+        // The loader takes differences of neighbouring u32 of the first.
+        const uint64_t n_bytes = tensor->info.size_bytes();
+        const bool raises =
+            leaf_of(name) == kOutputPositionsName && (n_bytes % 4 != 0 || n_bytes < 8);
+        findings_.push_back({"reserved_name",
+                             raises ? LintSeverity::kError : LintSeverity::kWarning, name, file,
                              "upstream takes it for a part of a group"});
       }
       const Dtype dtype = tensor->info.dtype;

@@ -223,7 +223,7 @@ TEST_F(LoaderLintTest, WeightMissing) {
 
 TEST_F(LoaderLintTest, MemberAlsoVerbatim) {
   edit(layer(), [&](auto& tensors) { tensors[weight_] = weights(weight_, {64, 96}, 2); });
-  EXPECT_EQ(lint(), (Found{"error member_also_verbatim " + weight_ + " " + layer_name_}));
+  EXPECT_EQ(lint(), (Found{"warning member_also_verbatim " + weight_ + " " + layer_name_}));
 }
 
 TEST_F(LoaderLintTest, GroupMalformed) {
@@ -280,6 +280,10 @@ TEST_F(LoaderLintTest, ReservedName) {
     tensors["model.x.output_positions"].shape = {8};
   });
   EXPECT_EQ(lint(), (Found{"warning reserved_name model.x.output_positions " + layer_name_}));
+  edit(layer(), [](auto& tensors) {
+    tensors["model.x.output_positions"] = zeros("model.x.output_positions", Dtype::kU8, {7});
+  });
+  EXPECT_EQ(lint(), (Found{"error reserved_name model.x.output_positions " + layer_name_}));
 }
 
 TEST_F(LoaderLintTest, JsonHasEveryField) {
