@@ -61,7 +61,12 @@ class Faults(CliTest):
 
     def test_every_read_of_verify_and_inspect(self):
         self.compress("--quiet")
-        for name, *args in [["df11-verify", self.output], ["df11-verify", self.output, "--source", self.source],
+        listing = self.at("SHA256SUMS")
+        with open(listing, "w", encoding="utf-8") as file:
+            file.writelines(f"{digest}  {path}\n" for path, digest in self.source_tree.items() if digest)
+        for name, *args in [["df11-verify", self.output], ["df11-verify", self.output, "--level", "structure"],
+                            ["df11-verify", self.output, "--lint", "--expect-source-sha256", listing],
+                            ["df11-verify", self.output, "--source", self.source],
                             ["df11-inspect", self.output]]:
             counts = self.counts(name, *args)
             for call in ["pread", "open"]:
