@@ -7,6 +7,7 @@
 
 #include "directories/builders.h"
 #include "format/hash.h"
+#include "format/partial_output.h"
 #include "support/result_matchers.h"
 #include "support/temporary_directory.h"
 

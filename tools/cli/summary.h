@@ -14,7 +14,8 @@ std::string summary_text(const CompressSummary& summary, const std::string& sour
 std::string summary_json(const CompressSummary& summary, const std::string& source,
                          const std::string& output, bool dry_run, double seconds);
 
-// "12 norms and biases (not a module's .weight)": how many tensors stay verbatim for each reason.
-std::string verbatim_reasons(const Manifest& manifest);
+// How many tensors stay verbatim for each reason; with names, one line for the tensors that differ in
+// numbers only.
+std::string verbatim_reasons(const Manifest& manifest, bool with_names);
 
 }  // namespace df11::cli
