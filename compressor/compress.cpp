@@ -6,7 +6,9 @@
 #include <map>
 #include <set>
 
+#include "compressor/plan_patterns.h"
 #include "compressor/shard_job.h"
+#include "format/module_names.h"
 #include "format/partial_output.h"
 #include "format/version.h"
 
@@ -24,7 +26,11 @@ class Run {
  public:
   Run(const Checkpoint& checkpoint, const Plan& plan, const CompressOptions& options,
       const Executor& executor, Progress& progress)
-      : checkpoint_(checkpoint), options_(options), executor_(executor), progress_(progress) {
+      : checkpoint_(checkpoint),
+        plan_(plan),
+        options_(options),
+        executor_(executor),
+        progress_(progress) {
     for (const PlannedShard& shard : plan.shards) jobs_.emplace_back(checkpoint, shard, buffers_);
     shard_digests_.resize(jobs_.size());
     source_digests_.resize(checkpoint.shards().shards().size());
@@ -148,7 +154,7 @@ class Run {
   // Source files and what restores them: shard headers, index and config; other files are copied.
   Result<void> describe_source(Manifest& manifest) {
     manifest.tool_version = kVersion;
-    manifest.settings = {{"granularity", "tensor"},
+    manifest.settings = {{"granularity", std::string(granularity_name(options_.plan))},
                          {"include", joined(options_.plan.include)},
                          {"exclude", joined(options_.plan.exclude)},
                          {"omit", joined(options_.omit)}};
@@ -181,18 +187,16 @@ class Run {
   }
 
   Result<std::string> output_config(const Manifest& manifest) const {
-    std::set<std::string> group_modules, other_modules;
+    std::vector<CodedModule> groups;
+    for (const ShardJob& job : jobs_)
+      groups.insert(groups.end(), job.coded_modules().begin(), job.coded_modules().end());
+    std::vector<std::string> others;
     for (const ManifestTensor& tensor : manifest.tensors) {
-      constexpr std::string_view kWeight = ".weight";
-      if (!tensor.group.empty())
-        group_modules.insert(tensor.group);
-      else if (tensor.name.ends_with(kWeight)) {
-        other_modules.insert(tensor.name.substr(0, tensor.name.size() - kWeight.size()));
-      }
+      if (tensor.group.empty() && tensor.name.ends_with(kWeightSuffix))
+        others.emplace_back(module_of(tensor.name));
     }
-    const Df11Config entry{std::string(kDf11LayoutVersion),
-                           patterns_for({group_modules.begin(), group_modules.end()},
-                                        {other_modules.begin(), other_modules.end()})};
+    DF11_ASSIGN(PatternDict patterns, patterns_for(groups, others, plan_.patterns));
+    const Df11Config entry{std::string(kDf11LayoutVersion), std::move(patterns)};
     return splice_df11_config(checkpoint_.config_text(), entry.to_json_text());
   }
 
@@ -216,6 +220,7 @@ class Run {
   }
 
   const Checkpoint& checkpoint_;
+  const Plan& plan_;
   const CompressOptions& options_;
   const Executor& executor_;
   Progress& progress_;

@@ -25,7 +25,15 @@ std::string_view rule_name(CodeRule rule) {
   return "";
 }
 
-// Why a group with this histogram cannot be coded by any codebook; empty when it can.
+Histogram sum_of(const std::vector<SliceCounts>& slices) {
+  Histogram histogram{};
+  for (const SliceCounts& slice : slices) {
+    for (size_t i = 0; i < histogram.size(); ++i) histogram[i] += slice.counts[i];
+  }
+  return histogram;
+}
+
+// Why weights with this histogram cannot be coded by any codebook; empty when they can.
 std::string reason_uncodable(const Histogram& histogram) {
   const uint64_t n = std::accumulate(histogram.begin() + kFirstLink, histogram.end(), uint64_t{0});
   if (n == 0) return "";
@@ -70,85 +78,103 @@ ManifestTensor ShardJob::manifest_tensor(const TensorLocation& tensor) const {
   return entry;
 }
 
-void ShardJob::keep_verbatim(const PlannedGroup& group, const std::vector<Xxh128>& hashes,
+void ShardJob::keep_verbatim(const TensorLocation& tensor, const std::optional<Xxh128>& hash,
                              const std::string& reason) {
-  for (size_t i = 0; i < group.members.size(); ++i) {
-    verbatim_.push_back({group.members[i], tensors_.size(), !hashes.empty()});
-    tensors_.push_back(manifest_tensor(*group.members[i]));
-    tensors_.back().reason = reason;
-    if (!hashes.empty()) tensors_.back().xxh3_128 = hashes[i];
+  verbatim_.push_back({&tensor, tensors_.size(), hash.has_value()});
+  tensors_.push_back(manifest_tensor(tensor));
+  tensors_.back().reason = reason;
+  if (hash) tensors_.back().xxh3_128 = *hash;
+}
+
+Result<std::vector<ShardJob::CountedMember>> ShardJob::count_members(const PlannedGroup& group,
+                                                                     const Executor& executor,
+                                                                     Progress& progress) {
+  struct Read {
+    size_t member, slice;
+    std::optional<Pool<ScratchBuffer<uint8_t>>::Lease> held;
+  };
+  std::vector<CountedMember> members;
+  std::vector<Read> reads;
+  for (const TensorLocation* tensor : group.members) {
+    CountedMember member{tensor, slices_of(*tensor), {}, {}};
+    member.counts.resize(member.slices.size());
+    for (size_t i = 0; i < member.slices.size(); ++i)
+      reads.push_back({members.size(), i, std::nullopt});
+    members.push_back(std::move(member));
   }
+  Xxh128Hasher hasher;
+  DF11_TRY(executor.for_each_ordered(
+      reads.size(), static_cast<size_t>(executor.n_threads()) + 1,
+      [&](size_t i) -> Result<void> {
+        CountedMember& member = members[reads[i].member];
+        const Slice& slice = member.slices[reads[i].slice];
+        reads[i].held.emplace(buffers_.chunks.take());
+        uint8_t* bytes = (*reads[i].held)->ensure(kSliceBytes);
+        DF11_TRY(checkpoint_.shards().read(*slice.tensor, slice.offset_bytes,
+                                           {bytes, slice.size_bytes}));
+        member.counts[reads[i].slice] = SliceCounts::of(as_words(bytes, slice.size_bytes));
+        return {};
+      },
+      [&](size_t i) -> Result<void> {
+        CountedMember& member = members[reads[i].member];
+        const size_t n_bytes = member.slices[reads[i].slice].size_bytes;
+        hasher.update({(*reads[i].held)->data(), n_bytes});
+        reads[i].held.reset();
+        progress.add(n_bytes);
+        if (reads[i].slice + 1 == member.slices.size()) {
+          member.hash = hasher.digest();
+          hasher = Xxh128Hasher();
+        }
+        return {};
+      }));
+  return members;
 }
 
 Result<void> ShardJob::count_group(const PlannedGroup& group, const Executor& executor,
                                    Progress& progress) {
   if (group.n_elements() > kMaxGroupElements) {
-    keep_verbatim(group, {}, "2^31 weights or more");
+    for (const TensorLocation* member : group.members)
+      keep_verbatim(*member, std::nullopt, "2^31 weights or more");
     return {};
   }
-  CodedGroup coded{&group, {}, std::nullopt};
-  for (const TensorLocation* member : group.members) {
-    const std::vector<Slice> slices = slices_of(*member);
-    coded.slices.insert(coded.slices.end(), slices.begin(), slices.end());
-  }
-  const size_t n_slices = coded.slices.size();
-  std::vector<SliceCounts> counts(n_slices);
-  std::vector<std::optional<Pool<ScratchBuffer<uint8_t>>::Lease>> held(n_slices);
-  std::vector<Xxh128> hashes;
-  Xxh128Hasher hasher;
-  DF11_TRY(executor.for_each_ordered(
-      n_slices, static_cast<size_t>(executor.n_threads()) + 1,
-      [&](size_t i) -> Result<void> {
-        const Slice& slice = coded.slices[i];
-        held[i].emplace(buffers_.chunks.take());
-        uint8_t* bytes = (*held[i])->ensure(kSliceBytes);
-        DF11_TRY(checkpoint_.shards().read(*slice.tensor, slice.offset_bytes,
-                                           {bytes, slice.size_bytes}));
-        counts[i] = SliceCounts::of(as_words(bytes, slice.size_bytes));
-        return {};
-      },
-      [&](size_t i) -> Result<void> {
-        const Slice& slice = coded.slices[i];
-        hasher.update({(*held[i])->data(), slice.size_bytes});
-        held[i].reset();
-        progress.add(slice.size_bytes);
-        if (i + 1 == n_slices || coded.slices[i + 1].tensor != slice.tensor) {
-          hashes.push_back(hasher.digest());
-          hasher = Xxh128Hasher();
-        }
-        return {};
-      }));
+  DF11_ASSIGN(std::vector<CountedMember> members, count_members(group, executor, progress));
+  // Members that no codebook can code stay out; the others are still a group.
+  std::erase_if(members, [&](const CountedMember& member) {
+    const std::string reason = reason_uncodable(sum_of(member.counts));
+    if (!reason.empty()) keep_verbatim(*member.tensor, member.hash, reason);
+    return !reason.empty();
+  });
+  if (members.empty()) return {};
 
-  Histogram histogram{};
-  for (const SliceCounts& slice : counts) {
-    for (size_t i = 0; i < histogram.size(); ++i) histogram[i] += slice.counts[i];
-  }
-  if (const std::string reason = reason_uncodable(histogram); !reason.empty()) {
-    keep_verbatim(group, hashes, reason);
+  const auto keep_all_verbatim = [&](const std::string& reason) -> Result<void> {
+    for (const CountedMember& member : members) keep_verbatim(*member.tensor, member.hash, reason);
     return {};
+  };
+  CodedGroup coded{{group.module, {}}, {}, std::nullopt};
+  std::vector<SliceCounts> counts;
+  for (const CountedMember& member : members) {
+    coded.plan.members.push_back(member.tensor);
+    coded.slices.insert(coded.slices.end(), member.slices.begin(), member.slices.end());
+    counts.insert(counts.end(), member.counts.begin(), member.counts.end());
   }
   Result<GroupPlan> code = GroupPlan::make(counts);
-  if (!code && code.error().code == ErrorCode::limit_exceeded) {
-    keep_verbatim(group, hashes, "2^31 code bytes or more");
-    return {};
-  }
+  if (!code && code.error().code == ErrorCode::limit_exceeded)
+    return keep_all_verbatim("2^31 code bytes or more");
   if (!code) return fail(std::move(code).error().in_tensor(group.module));
   const uint64_t raw_bytes = 2 * code->n_elements();
-  const uint64_t stored_bytes = code->tensor_bytes(group.members.size());
-  if (stored_bytes >= raw_bytes) {
-    keep_verbatim(group, hashes, "coding would not make it smaller");
-    return {};
-  }
+  const uint64_t stored_bytes = code->tensor_bytes(members.size());
+  if (stored_bytes >= raw_bytes) return keep_all_verbatim("coding would not make it smaller");
   grouped_bytes_ += raw_bytes;
   stored_group_bytes_ += stored_bytes;
   groups_.push_back({group.module, plan_.file_name, code->n_elements(), code->n_code_bytes(),
-                     stored_bytes, entropy_bits(histogram),
+                     stored_bytes, entropy_bits(code->histogram()),
                      code->codebook().luts.longest_code_bits(),
                      std::string(rule_name(code->codebook().rule))});
-  for (size_t i = 0; i < group.members.size(); ++i) {
-    tensors_.push_back(manifest_tensor(*group.members[i]));
+  coded_modules_.push_back({group.module, coded.plan.member_paths()});
+  for (const CountedMember& member : members) {
+    tensors_.push_back(manifest_tensor(*member.tensor));
     tensors_.back().group = group.module;
-    tensors_.back().xxh3_128 = hashes[i];
+    tensors_.back().xxh3_128 = member.hash;
   }
   coded.code = std::move(*code);
   coded_.push_back(std::move(coded));
@@ -158,9 +184,7 @@ Result<void> ShardJob::count_group(const PlannedGroup& group, const Executor& ex
 Result<void> ShardJob::count(const Executor& executor, Progress& progress) {
   for (const PlannedGroup& group : plan_.groups) DF11_TRY(count_group(group, executor, progress));
   for (const VerbatimTensor& verbatim : plan_.verbatim) {
-    verbatim_.push_back({verbatim.tensor, tensors_.size(), false});
-    tensors_.push_back(manifest_tensor(*verbatim.tensor));
-    tensors_.back().reason = verbatim.reason;
+    keep_verbatim(*verbatim.tensor, std::nullopt, verbatim.reason);
   }
   return lay_out();
 }
@@ -169,7 +193,7 @@ Result<void> ShardJob::lay_out() {
   std::vector<TensorInfo> infos;
   for (const VerbatimCopy& copy : verbatim_) infos.push_back(copy.tensor->info);
   for (const CodedGroup& group : coded_) {
-    const std::string& module = group.plan->module;
+    const std::string& module = group.plan.module;
     const uint64_t n_code_bytes = group.code->n_code_bytes();
     infos.push_back(
         byte_tensor(module, kLutsName, {group.code->codebook().luts.n_rows(), kLutRowBytes}));
@@ -180,11 +204,11 @@ Result<void> ShardJob::lay_out() {
         byte_tensor(module, kOutputPositionsName, {4 * n_output_positions(n_code_bytes)}));
     infos.push_back({module + "." + std::string(kSplitPositionsName),
                      Dtype::kI64,
-                     {group.plan->members.size() - 1},
+                     {group.plan.members.size() - 1},
                      0,
                      0});
   }
-  header_ = SafetensorsHeader::lay_out(std::move(infos), {{"format", "pt"}});
+  header_ = SafetensorsHeader::lay_out(std::move(infos), plan_.metadata);
   if (header_.data_offset_bytes() - 8 > kMaxSafetensorsHeaderBytes) {
     return fail(Error{ErrorCode::limit_exceeded,
                       "its header would exceed the format's limit",
@@ -221,11 +245,11 @@ uint64_t ShardJob::offset_of(const std::string& tensor) const {
 Result<void> ShardJob::write_group(const CodedGroup& group, const File& file,
                                    const Executor& executor, Progress& progress) {
   const auto offset = [&](std::string_view name) {
-    return offset_of(group.plan->module + "." + std::string(name));
+    return offset_of(group.plan.module + "." + std::string(name));
   };
   DF11_TRY(file.write_exact(group.code->codebook().luts.bytes(), offset(kLutsName)));
   std::vector<uint64_t> member_elements;
-  for (const TensorLocation* member : group.plan->members)
+  for (const TensorLocation* member : group.plan.members)
     member_elements.push_back(member->info.n_elements());
   DF11_TRY(file.write_exact(split_positions_bytes(member_elements), offset(kSplitPositionsName)));
 
@@ -243,7 +267,7 @@ Result<void> ShardJob::write_group(const CodedGroup& group, const File& file,
     progress.add(slice.size_bytes);
     return {};
   });
-  if (!encoded) return fail(std::move(encoded).error().in_tensor(group.plan->module));
+  if (!encoded) return fail(std::move(encoded).error().in_tensor(group.plan.module));
   return encoder.finish();
 }
 

@@ -10,6 +10,7 @@
 
 #include "compressor/group_encoder.h"
 #include "compressor/plan.h"
+#include "compressor/plan_patterns.h"
 #include "format/hash.h"
 #include "format/manifest.h"
 #include "format/parallel.h"
@@ -49,6 +50,8 @@ class ShardJob {
   // What became of each tensor and group; hashes are zero until the passes have filled them in.
   const std::vector<ManifestTensor>& tensors() const { return tensors_; }
   const std::vector<ManifestGroup>& groups() const { return groups_; }
+  // The groups with their members in order, for the pattern_dict.
+  const std::vector<CodedModule>& coded_modules() const { return coded_modules_; }
   // Weight bytes in groups, and bytes those groups take.
   uint64_t grouped_bytes() const { return grouped_bytes_; }
   uint64_t stored_group_bytes() const { return stored_group_bytes_; }
@@ -60,9 +63,16 @@ class ShardJob {
     uint64_t offset_bytes;
     size_t size_bytes;
   };
+  // What pass 1 found in one member of a group.
+  struct CountedMember {
+    const TensorLocation* tensor;
+    std::vector<Slice> slices;
+    std::vector<SliceCounts> counts;  // of each slice
+    Xxh128 hash;
+  };
   // A group that will be coded; lives until it is written.
   struct CodedGroup {
-    const PlannedGroup* plan;
+    PlannedGroup plan;  // without the members that no codebook can code
     std::vector<Slice> slices;
     std::optional<GroupPlan> code;
   };
@@ -73,8 +83,11 @@ class ShardJob {
   };
 
   static std::vector<Slice> slices_of(const TensorLocation& tensor);
+  Result<std::vector<CountedMember>> count_members(const PlannedGroup& group,
+                                                   const Executor& executor, Progress& progress);
   Result<void> count_group(const PlannedGroup& group, const Executor& executor, Progress& progress);
-  void keep_verbatim(const PlannedGroup& group, const std::vector<Xxh128>& hashes,
+  // `hash`: of the tensor, if pass 1 has read it.
+  void keep_verbatim(const TensorLocation& tensor, const std::optional<Xxh128>& hash,
                      const std::string& reason);
   Result<void> lay_out();
   Result<void> write_group(const CodedGroup& group, const File& file, const Executor& executor,
@@ -92,6 +105,7 @@ class ShardJob {
   SafetensorsHeader header_;
   std::vector<ManifestTensor> tensors_;
   std::vector<ManifestGroup> groups_;
+  std::vector<CodedModule> coded_modules_;
   uint64_t grouped_bytes_ = 0;
   uint64_t stored_group_bytes_ = 0;
 };

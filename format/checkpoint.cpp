@@ -11,6 +11,8 @@ namespace df11 {
 
 namespace {
 
+constexpr std::string_view kPipelineIndexName = "model_index.json";
+
 bool is_top_level(const std::string& path) {
   return path.find('/') == path.npos;
 }
@@ -19,6 +21,27 @@ bool is_top_level(const std::string& path) {
 bool is_utf8(const std::string& text) {
   const Result<Json> round_trip = parse_json(json_quote(text));
   return round_trip && round_trip->get_ref<const std::string&>() == text;
+}
+
+// What to say of a diffusers pipeline: an artifact is made of one component at a time.
+std::string pipeline_message(const std::string& directory,
+                             const std::vector<DirectoryEntry>& entries) {
+  std::set<std::string> components;
+  for (const DirectoryEntry& entry : entries) {
+    const size_t slash = entry.relative_path.find('/');
+    if (slash != std::string::npos && entry.relative_path.ends_with(kSafetensorsSuffix) &&
+        entry.relative_path.find('/', slash + 1) == std::string::npos) {
+      components.insert(entry.relative_path.substr(0, slash));
+    }
+  }
+  if (components.empty())
+    return "a diffusers pipeline without .safetensors files in its components";
+  std::string list;
+  for (const std::string& component : components) list += (list.empty() ? "" : ", ") + component;
+  const std::string& first =
+      components.contains("transformer") ? *components.find("transformer") : *components.begin();
+  return "a diffusers pipeline: its weights are in " + list +
+         "; compress one component at a time: df11-compress " + directory + "/" + first + " OUTPUT";
 }
 
 }  // namespace
@@ -54,6 +77,7 @@ Result<Checkpoint> Checkpoint::open(const std::filesystem::path& directory,
 
   DF11_ASSIGN(const std::vector<DirectoryEntry> entries, list_files(directory));
   std::vector<std::string> indexes, safetensors;
+  bool is_pipeline = false;
   for (const DirectoryEntry& entry : entries) {
     const std::string& path = entry.relative_path;
     if (any_glob_match(omit, path)) {
@@ -68,8 +92,13 @@ Result<Checkpoint> Checkpoint::open(const std::filesystem::path& directory,
       checkpoint.has_config_ = true;
       DF11_ASSIGN(checkpoint.config_text_, read_text_file(directory / path, kMaxTextBytes));
     } else {
+      is_pipeline |= path == kPipelineIndexName;
       checkpoint.other_files_.push_back(entry);
     }
+  }
+  // Even with weights at its top level: those are other copies of what the components hold.
+  if (is_pipeline) {
+    return refuse(ErrorCode::unsupported, pipeline_message(directory.string(), entries));
   }
 
   if (checkpoint.has_config_) {

@@ -24,7 +24,8 @@ class Checkpoint {
   // Weights are the files that the one *.safetensors.index.json names, or else the only
   // .safetensors file. Any other .safetensors file at the top level is an error: upstream's loader
   // would read it.
-  // Errors: not_found, malformed_*, unsupported (no weights, already DF11).
+  // Errors: not_found, malformed_*, unsupported (no weights, already DF11, the root of a diffusers
+  // pipeline, whose components are checkpoints of their own).
   static Result<Checkpoint> open(const std::filesystem::path& directory,
                                  const std::vector<std::string>& omit = {});
 

@@ -9,7 +9,31 @@ namespace {
 auto bad_config(std::string message) {
   return fail(ErrorCode::malformed_config, std::string(kDf11ConfigKey) + ": " + std::move(message));
 }
+
+Result<PatternDict> parse_pattern_dict(const Json& object) {
+  PatternDict patterns;
+  for (const auto& [pattern, members] : object.get_ref<const Json::object_t&>()) {
+    std::vector<std::string> paths;
+    if (!members.is_array()) return bad_config("members of \"" + pattern + "\" are no list");
+    for (const Json& member : members) {
+      if (!member.is_string()) return bad_config("a member of \"" + pattern + "\" is no string");
+      paths.push_back(member.get<std::string>());
+    }
+    patterns.emplace_back(pattern, std::move(paths));
+  }
+  return patterns;
+}
 }  // namespace
+
+Result<PatternDict> find_pattern_dict(const Json& root) {
+  const Json* object = &root;
+  if (const Json* config = json_find(*object, kDf11ConfigKey); config != nullptr) object = config;
+  const Json* inner = json_find(*object, "pattern_dict");
+  if (inner != nullptr) object = inner;
+  // A config.json without either key is an object too, but one of other values.
+  if (!object->is_object()) return bad_config("the pattern_dict is no object");
+  return parse_pattern_dict(*object);
+}
 
 Result<Df11Config> Df11Config::from_config(const Json& config) {
   const Json* entry = json_find(config, kDf11ConfigKey);
@@ -30,15 +54,7 @@ Result<Df11Config> Df11Config::from_config(const Json& config) {
   const Json* patterns = json_find(*entry, "pattern_dict");
   if (patterns == nullptr || !patterns->is_object())
     return bad_config("no \"pattern_dict\" object");
-  for (const auto& [pattern, members] : patterns->get_ref<const Json::object_t&>()) {
-    std::vector<std::string> paths;
-    if (!members.is_array()) return bad_config("members of \"" + pattern + "\" are no list");
-    for (const Json& member : members) {
-      if (!member.is_string()) return bad_config("a member of \"" + pattern + "\" is no string");
-      paths.push_back(member.get<std::string>());
-    }
-    result.pattern_dict.emplace_back(pattern, std::move(paths));
-  }
+  DF11_ASSIGN(result.pattern_dict, parse_pattern_dict(*patterns));
   return result;
 }
 

@@ -21,6 +21,10 @@ inline constexpr std::string_view kDf11LayoutVersion = "0.5.0";
 // or Embedding.
 using PatternDict = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
+// The pattern_dict in a file that someone wrote: the object of patterns itself, an object with it
+// under "pattern_dict", or a config.json with a "dfloat11_config". malformed_config otherwise.
+Result<PatternDict> find_pattern_dict(const Json& root);
+
 struct Df11Config {
   std::string version;
   PatternDict pattern_dict;

@@ -37,9 +37,15 @@ std::string_view leaf_of(std::string_view name) {
   return name.substr(name.rfind('.') + 1);  // npos + 1 is 0
 }
 
-std::string_view module_of(std::string_view tensor_name) {
-  const size_t dot = tensor_name.rfind('.');
-  return tensor_name.substr(0, dot == tensor_name.npos ? 0 : dot);
+std::string_view parent_of(std::string_view name) {
+  const size_t dot = name.rfind('.');
+  return dot == name.npos ? std::string_view() : name.substr(0, dot);
+}
+
+std::string joined_name(std::string_view module, std::string_view member) {
+  std::string name(module);
+  if (!member.empty()) name.append(".").append(member);
+  return name;
 }
 
 bool is_all_digits(std::string_view component) {
@@ -48,13 +54,17 @@ bool is_all_digits(std::string_view component) {
 }
 
 std::string_view repeated_block_of(std::string_view name) {
-  size_t end = 0;
-  for (const std::string_view part : name_components(name)) {
-    end += part.size();
-    if (end != part.size() && is_all_digits(part)) return name.substr(0, end);
-    ++end;
+  const std::vector<std::string_view> parts = name_components(name);
+  size_t end = parts[0].size(), block_end = 0;
+  for (size_t i = 1; i < parts.size(); ++i) {
+    end += 1 + parts[i].size();
+    if (is_all_digits(parts[i])) {
+      block_end = end;  // a list in a list: the innermost is the block
+    } else if (block_end != 0) {
+      break;
+    }
   }
-  return {};
+  return name.substr(0, block_end);
 }
 
 bool is_embedding_leaf(std::string_view leaf) {
@@ -76,15 +86,16 @@ bool is_conv1d(const Json& config, std::string_view leaf) {
          contains(kConv1dLeaves, leaf);
 }
 
-bool config_says_tied(const Json& config) {
+bool config_says_tied(const Json& config, bool by_default) {
   const Json* tied = json_find(config, "tie_word_embeddings");
   if (const Json* text = json_find(config, "text_config"); tied == nullptr && text != nullptr) {
     tied = json_find(*text, "tie_word_embeddings");
   }
-  return tied != nullptr && tied->is_boolean() && tied->get<bool>();
+  return tied != nullptr && tied->is_boolean() ? tied->get<bool>() : by_default;
 }
 
 bool is_base_model(const Json& config) {
+  if (json_find(config, "_class_name") != nullptr) return true;
   const Json* classes = json_find(config, "architectures");
   if (classes == nullptr || !classes->is_array() || classes->empty()) return false;
   return std::all_of(classes->begin(), classes->end(), [](const Json& name) {

@@ -9,11 +9,19 @@ namespace {
 
 using namespace df11;
 
+Result<PatternDict> read_pattern_dict(const std::string& path) {
+  DF11_ASSIGN(const std::string text, read_text_file(path, kMaxTextBytes));
+  Result<PatternDict> patterns =
+      parse_json(text).and_then([](const Json& root) { return find_pattern_dict(root); });
+  if (!patterns) return fail(std::move(patterns).error().in_file(path));
+  return patterns;
+}
+
 int run(int argc, char** argv) {
   CLI::App app(
       "Compress the BF16 weights of a Hugging Face checkpoint losslessly to DFloat11.\n"
       "The output directory appears complete or not at all; the source is never modified.");
-  std::string source, output;
+  std::string source, output, granularity = "tensor", pattern_file;
   CompressOptions options;
   int n_threads = 0;
   bool quiet = false, json = false;
@@ -25,9 +33,19 @@ int run(int argc, char** argv) {
   app.add_option("--threads", n_threads, "threads to use (default: all)")
       ->check(CLI::Range(1, 4096));
   app.add_flag("--force", options.force, "replace OUTPUT if it is a DF11 artifact");
-  app.add_option("--include", options.plan.include,
-                 "tensors to compress even if the rules leave them alone (glob, repeatable)")
-      ->allow_extra_args(false);
+  CLI::Option* granularity_option =
+      app.add_option("--granularity", granularity,
+                     "one codebook for each weight tensor, or for each block as upstream has it")
+          ->check(CLI::IsMember({"tensor", "block"}))
+          ->capture_default_str();
+  CLI::Option* include_option =
+      app.add_option("--include", options.plan.include,
+                     "tensors to compress even if the rules leave them alone (glob, repeatable)")
+          ->allow_extra_args(false);
+  app.add_option("--pattern-dict", pattern_file,
+                 "JSON file with upstream's pattern_dict: group what it says and nothing else")
+      ->excludes(granularity_option)
+      ->excludes(include_option);
   app.add_option("--exclude", options.plan.exclude,
                  "tensors to keep as they are (glob, repeatable)")
       ->allow_extra_args(false);
@@ -42,6 +60,13 @@ int run(int argc, char** argv) {
   if (output_option->count() == 0 && !options.dry_run) {
     std::cerr << "df11-compress: error: OUTPUT is missing (only --dry-run works without)\n";
     return cli::kExitFailed;
+  }
+
+  options.plan.granularity = granularity == "block" ? Granularity::kBlock : Granularity::kTensor;
+  if (!pattern_file.empty()) {
+    Result<PatternDict> patterns = read_pattern_dict(pattern_file);
+    if (!patterns) return cli::report_error("df11-compress", patterns.error());
+    options.plan.patterns = std::move(*patterns);
   }
 
   const cli::Stopwatch watch;

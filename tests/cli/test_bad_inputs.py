@@ -88,6 +88,31 @@ class BadInputs(CliTest):
     def test_include_of_what_no_group_can_hold(self):
         self.refused("rank 1", "--include", "*norm*")
 
+    def test_pattern_dict(self):
+        path = self.at("patterns.json")
+        for content, message in [("{", "not valid JSON"), ("[]", "is no object"), ('{"a": 1}', "are no list"),
+                                 ('{"a": [1]}', "is no string"), ('{"pattern_dict": []}', "is no object"),
+                                 ('{"visual": []}', 'pattern "visual" matches no module'),
+                                 ('{"(": []}', "does not compile"),
+                                 ('{"model.layers.0": ["mlp.down_proj"]}', "does not have")]:
+            with self.subTest(content=content):
+                write_file(path, content)
+                self.assert_error(run("df11-compress", self.source, self.output, "--pattern-dict", path), message)
+        self.assert_error(run("df11-compress", self.source, self.output, "--pattern-dict", self.at("none")), "none")
+
+    def test_root_of_a_pipeline(self):
+        pipeline = self.at("pipeline")
+        write_file(pipeline + "/model_index.json", "{}")
+        self.assert_error(run("df11-compress", pipeline, self.output), "without .safetensors files")
+        for component in ("transformer", "text_encoder"):
+            shutil.copytree(self.source, os.path.join(pipeline, component))
+        shutil.copy(os.path.join(self.source, FIRST), pipeline)  # as some pipelines have beside them
+        done = run("df11-compress", pipeline, self.output)
+        self.assert_error(done, "text_encoder, transformer")
+        self.assertIn(f"df11-compress {pipeline}/transformer OUTPUT", done.stderr)
+        shutil.rmtree(pipeline + "/transformer")
+        self.assert_error(run("df11-compress", pipeline, self.output), "/text_encoder OUTPUT")
+
     def test_existing_output(self):
         for make in [os.mkdir, lambda path: write_file(path, "x"), lambda path: os.symlink("nowhere", path)]:
             make(self.output)

@@ -90,6 +90,51 @@ class Compress(CliTest):
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertEqual(json.loads(done.stdout)["notes"], ["left out when it was compressed: tokenizer/vocab.json"])
 
+    def make_model(self):
+        self.source = self.at("model")
+        made = run("df11-make-checkpoint", self.source, "--layers", "2", "--hidden", "128", "--vocab", "1024")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.source_tree = tree(self.source)
+
+    def groups_and_patterns(self):
+        with open(self.output + "/config.json", encoding="utf-8") as file:
+            patterns = json.load(file)["dfloat11_config"]["pattern_dict"]
+        done = run("df11-inspect", self.output, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {group["module"]: group["elements"] for group in json.loads(done.stdout)["groups"]}, patterns
+
+    def test_granularity_block(self):
+        self.make_model()
+        self.compress("--granularity", "block")
+        self.assert_verifies()
+        self.assertEqual(run("df11-verify", self.output).returncode, 0)
+        groups, patterns = self.groups_and_patterns()
+        self.assertEqual(groups, {"lm_head": 131072, "model.embed_tokens": 131072,
+                                  "model.layers.0": 393216, "model.layers.1": 393216})
+        self.assertEqual(list(patterns), ["lm_head", "model.embed_tokens", "model.layers.\\d+"])
+        with open(self.output + "/df11_manifest.json", encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["settings"]["granularity"], "block")
+
+    def test_pattern_dict(self):
+        self.make_model()
+        patterns = {"model\\.layers\\.\\d++": ["mlp.down_proj", "mlp.up_proj"]}
+        for name, content in [("plain", patterns), ("wrapped", {"pattern_dict": patterns}),
+                              ("config", {"dfloat11_config": {"pattern_dict": patterns}})]:
+            with self.subTest(form=name):
+                write_file(self.at(name + ".json"), json.dumps(content))
+                done = self.compress("--pattern-dict", self.at(name + ".json"), "--force")
+                self.assertIn("in no pattern of --pattern-dict", done.stdout)
+                self.assert_verifies()
+                self.assertEqual(self.groups_and_patterns(),
+                                 ({"model.layers.0": 196608, "model.layers.1": 196608}, patterns))
+
+    def test_dry_run_names_what_stays_verbatim(self):
+        self.make_model()
+        lines = run("df11-compress", self.source, "--dry-run").stdout.splitlines()
+        self.assertIn("    9 tensors, 1.79 kB: rank 1, not a matrix", lines)
+        self.assertIn("      model.layers.*.input_layernorm.weight (2)", lines)
+        self.assertIn("      model.norm.weight", lines)
+
     def test_sub_directories_and_permissions_of_files(self):
         os.chmod(self.source + "/tokenizer/vocab.json", 0o600)
         self.compress()

@@ -109,6 +109,12 @@ TEST_F(PlanTest, TiedByConfigOrByAbsence) {
     EXPECT_EQ(fates->at("model.embed_tokens.weight").reason, tied) << config;
     EXPECT_EQ(fates->at("lm_head.weight").reason, tied) << config;
   }
+  for (const char* config : {R"({"model_type": "gemma2"})", "{}"}) {
+    const Result<Fates> silent = plan(bf16(tensors), config);
+    ASSERT_TRUE(succeeded(silent));
+    EXPECT_EQ(silent->at("lm_head.weight").reason, config == std::string("{}") ? "" : tied)
+        << "Gemma 2 ties them unless told otherwise";
+  }
   const Result<Fates> outer_wins =
       plan(bf16(tensors),
            R"({"tie_word_embeddings": false, "text_config": {"tie_word_embeddings": true}})");
@@ -134,6 +140,24 @@ TEST_F(PlanTest, MixtureOfExperts) {
     if (name == "lm_head.weight") continue;
     EXPECT_EQ(fate.file, "model_layers_0.safetensors") << name;
   }
+}
+
+// The module's weight is read, but the module never called.
+TEST_F(PlanTest, OutputProjectionOfMultiheadAttention) {
+  const Result<Fates> fates = plan(bf16({{"layers.0.attn.in_proj_weight", {6, 2}},
+                                         {"layers.0.attn.out_proj.weight", {2, 2}},
+                                         {"layers.0.other.out_proj.weight", {2, 2}}}));
+  ASSERT_TRUE(succeeded(fates));
+  EXPECT_EQ(grouped(*fates), Names{"layers.0.other.out_proj.weight"});
+  EXPECT_EQ(fates->at("layers.0.attn.out_proj.weight").reason,
+            "inside torch.nn.MultiheadAttention, which does not call it as a module");
+}
+
+// A list has no forward(): a group on it would never be decoded.
+TEST_F(PlanTest, TheInnermostOfListsInListsIsTheBlock) {
+  const Result<Fates> fates = plan(bf16({{"adapters.0.1.up.weight", {2, 2}}}));
+  ASSERT_TRUE(succeeded(fates));
+  EXPECT_EQ(fates->at("adapters.0.1.up.weight").file, "adapters_0_1.safetensors");
 }
 
 TEST_F(PlanTest, OtherFamilies) {
@@ -227,43 +251,6 @@ TEST_F(PlanTest, FileNamesStayInTheDirectory) {
     EXPECT_TRUE(is_safe_relative_path(file)) << file;
     EXPECT_EQ(file.find('/'), file.npos) << file;
     EXPECT_LE(file.size(), 255u) << file;
-  }
-}
-
-TEST(PatternsFor, Generalises) {
-  const PatternDict patterns =
-      patterns_for({"lm_head", "model.layers.0.mlp.up_proj", "model.layers.1.mlp.up_proj"}, {});
-  EXPECT_EQ(patterns, (PatternDict{{"lm_head", {}}, {R"(model\.layers\.\d+\.mlp\.up_proj)", {}}}));
-  EXPECT_EQ(patterns_for({}, {"a"}), PatternDict{});
-}
-
-TEST(PatternsFor, FallsBackToExactNames) {
-  // Layer 1's up_proj stays verbatim, so the general pattern would claim it.
-  const Names groups = {"l.0.up", "l.2.up", "l.0.down", "l.1.down"};
-  const PatternDict patterns = patterns_for(groups, {"l.1.up", "norm"});
-  EXPECT_EQ(patterns,
-            (PatternDict{{R"(l\.0\.up)", {}}, {R"(l\.2\.up)", {}}, {R"(l\.\d+\.down)", {}}}));
-}
-
-TEST(PatternsFor, MatchesGroupsAndNothingElse) {
-  const Names groups = {"a.0.b",   "a.1.b", "a.0.c.3",       "a.0.c+d", "a.0.c(d)*",
-                        "x-y.0.z", "0",     "caf\xc3\xa9.7", "a b.0"};
-  const Names others = {"a.0.e", "aX0Xb", "a.0.c.3.f", "a.0.ccd", "1.0", "a.0", "x.0.z"};
-  const Result<ModulePatterns> patterns = ModulePatterns::compile(patterns_for(groups, others));
-  ASSERT_TRUE(succeeded(patterns));
-  for (const std::string& module : groups)
-    EXPECT_NE(*patterns->members_of(module), nullptr) << module;
-  for (const std::string& module : others)
-    EXPECT_EQ(*patterns->members_of(module), nullptr) << module;
-}
-
-TEST(PatternsFor, OddNames) {
-  for (const std::string& module :
-       {std::string(".0.x"), std::string("..0."), std::string(""), std::string("a..0"),
-        std::string("a\n.0"), std::string("a\0.0", 4)}) {
-    const Result<ModulePatterns> patterns = ModulePatterns::compile(patterns_for({module}, {}));
-    ASSERT_TRUE(succeeded(patterns)) << module;
-    EXPECT_NE(*patterns->members_of(module), nullptr) << "\"" << module << "\"";
   }
 }
 

@@ -268,6 +268,23 @@ TEST(ModulePatterns, PublishedPatternDicts) {
   EXPECT_EQ(seen.size(), probes().size());
 }
 
+TEST(FindPatternDict, TakesThreeForms) {
+  const PatternDict expected = {{"b\\d+", {"x", "y"}}, {"a", {}}};  // in the order of the text
+  for (const char* text : {R"({"b\\d+": ["x", "y"], "a": []})",
+                           R"({"pattern_dict": {"b\\d+": ["x", "y"], "a": []}, "version": 1})",
+                           R"({"dfloat11_config": {"pattern_dict": {"b\\d+": ["x", "y"], "a": []}},
+                               "hidden_size": 1})"}) {
+    const Result<PatternDict> patterns = find_pattern_dict(*parse_json(text));
+    ASSERT_TRUE(succeeded(patterns)) << text;
+    EXPECT_EQ(*patterns, expected) << text;
+  }
+  for (const char* text : {"[]", "1", R"({"a": {}})", R"({"a": [1]})", R"({"pattern_dict": []})",
+                           R"({"dfloat11_config": []})", R"({"hidden_size": 1})"}) {
+    EXPECT_TRUE(failed_with(find_pattern_dict(*parse_json(text)), ErrorCode::malformed_config))
+        << text;
+  }
+}
+
 TEST(ModulePatterns, PythonSemantics) {
   const auto matches = [](const std::string& pattern, const std::string& module) {
     const Result<ModulePatterns> patterns = ModulePatterns::compile({{pattern, {}}});

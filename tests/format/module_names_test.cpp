@@ -26,6 +26,7 @@ TEST(ModuleNames, Parts) {
 TEST(ModuleNames, RepeatedBlock) {
   EXPECT_EQ(repeated_block_of("model.layers.12.mlp.up_proj.weight"), "model.layers.12");
   EXPECT_EQ(repeated_block_of("model.layers.1.experts.7.w1"), "model.layers.1");
+  EXPECT_EQ(repeated_block_of("blocks.3.0.weight"), "blocks.3.0");
   EXPECT_EQ(repeated_block_of("0.weight"), "");
   EXPECT_EQ(repeated_block_of("model.norm"), "");
 }

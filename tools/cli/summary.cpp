@@ -3,6 +3,7 @@
 #include <map>
 
 #include "format/json.h"
+#include "format/module_names.h"
 #include "tools/cli/app.h"
 
 namespace df11::cli {
@@ -11,11 +12,22 @@ namespace {
 double as_double(uint64_t n) {
   return static_cast<double>(n);
 }
+
+// "model.layers.*.norm.weight": one line for the same tensor of every block.
+std::string without_numbers(std::string_view name) {
+  std::string text;
+  for (const std::string_view part : name_components(name)) {
+    if (!text.empty()) text += '.';
+    text += is_all_digits(part) ? "*" : part;
+  }
+  return text;
+}
 }  // namespace
 
-std::string verbatim_reasons(const Manifest& manifest) {
+std::string verbatim_reasons(const Manifest& manifest, bool with_names) {
   struct Tally {
     uint64_t n_tensors = 0, n_bytes = 0;
+    std::map<std::string, uint64_t> n_by_name;  // with * for numbers
   };
   std::map<std::string, Tally> tallies;
   for (const ManifestTensor& tensor : manifest.tensors) {
@@ -23,11 +35,15 @@ std::string verbatim_reasons(const Manifest& manifest) {
     Tally& tally = tallies[tensor.reason];
     ++tally.n_tensors;
     tally.n_bytes += *tensor_bytes(tensor.dtype, tensor.shape);
+    ++tally.n_by_name[without_numbers(tensor.name)];
   }
   std::string text;
   for (const auto& [reason, tally] : tallies) {
     text += "    " + format_count(tally.n_tensors) + " tensors, " +
             format_bytes(as_double(tally.n_bytes)) + ": " + reason + "\n";
+    if (!with_names) continue;
+    for (const auto& [name, n] : tally.n_by_name)
+      text += "      " + name + (n == 1 ? "" : " (" + format_count(n) + ")") + "\n";
   }
   return text;
 }
@@ -59,7 +75,7 @@ std::string summary_text(const CompressSummary& summary, const std::string& sour
   text += "\n  verbatim  " + format_count(summary.manifest.tensors.size() - n_grouped) +
           " tensors, " +
           format_bytes(as_double(summary.source_weight_bytes - summary.grouped_weight_bytes)) +
-          "\n" + verbatim_reasons(summary.manifest);
+          "\n" + verbatim_reasons(summary.manifest, dry_run);
   for (const std::string& path : summary.manifest.omitted_files)
     text += "  left out  " + path + "\n";
   for (const LintFinding& finding : summary.lint) {
