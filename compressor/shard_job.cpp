@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <numeric>
 
 #include "format/df11_layout.h"
@@ -66,7 +67,7 @@ ManifestTensor ShardJob::manifest_tensor(const TensorLocation& tensor) const {
   entry.name = tensor.info.name;
   entry.dtype = tensor.info.dtype;
   entry.shape = tensor.info.shape;
-  entry.source_file = checkpoint_.shards().shards()[tensor.shard].name;
+  entry.source_file = checkpoint_->shards().shards()[tensor.shard].name;
   return entry;
 }
 
@@ -86,7 +87,7 @@ Result<void> ShardJob::count_group(const PlannedGroup& group, const Executor& ex
     keep_verbatim(group, {}, "2^31 weights or more");
     return {};
   }
-  CodedGroup coded{&group, {}, std::nullopt};
+  CodedGroup coded{&group, {}};
   for (const TensorLocation* member : group.members) {
     const std::vector<Slice> slices = slices_of(*member);
     coded.slices.insert(coded.slices.end(), slices.begin(), slices.end());
@@ -100,10 +101,10 @@ Result<void> ShardJob::count_group(const PlannedGroup& group, const Executor& ex
       n_slices, static_cast<size_t>(executor.n_threads()) + 1,
       [&](size_t i) -> Result<void> {
         const Slice& slice = coded.slices[i];
-        held[i].emplace(buffers_.chunks.take());
+        held[i].emplace(buffers_->chunks.take());
         uint8_t* bytes = (*held[i])->ensure(kSliceBytes);
-        DF11_TRY(checkpoint_.shards().read(*slice.tensor, slice.offset_bytes,
-                                           {bytes, slice.size_bytes}));
+        DF11_TRY(checkpoint_->shards().read(*slice.tensor, slice.offset_bytes,
+                                            {bytes, slice.size_bytes}));
         counts[i] = SliceCounts::of(as_words(bytes, slice.size_bytes));
         return {};
       },
@@ -139,12 +140,10 @@ Result<void> ShardJob::count_group(const PlannedGroup& group, const Executor& ex
     keep_verbatim(group, hashes, "coding would not make it smaller");
     return {};
   }
-  grouped_bytes_ += raw_bytes;
-  stored_group_bytes_ += stored_bytes;
-  groups_.push_back({group.module, plan_.file_name, code->n_elements(), code->n_code_bytes(),
-                     stored_bytes, entropy_bits(histogram),
-                     code->codebook().luts.longest_code_bits(),
+  groups_.push_back({group.module, "", code->n_elements(), code->n_code_bytes(), stored_bytes,
+                     entropy_bits(histogram), code->codebook().luts.longest_code_bits(),
                      std::string(rule_name(code->codebook().rule))});
+  coded.manifest_index = tensors_.size();
   for (size_t i = 0; i < group.members.size(); ++i) {
     tensors_.push_back(manifest_tensor(*group.members[i]));
     tensors_.back().group = group.module;
@@ -156,16 +155,57 @@ Result<void> ShardJob::count_group(const PlannedGroup& group, const Executor& ex
 }
 
 Result<void> ShardJob::count(const Executor& executor, Progress& progress) {
-  for (const PlannedGroup& group : plan_.groups) DF11_TRY(count_group(group, executor, progress));
-  for (const VerbatimTensor& verbatim : plan_.verbatim) {
+  for (const PlannedGroup& group : plan_->groups) DF11_TRY(count_group(group, executor, progress));
+  for (const VerbatimTensor& verbatim : plan_->verbatim) {
     verbatim_.push_back({verbatim.tensor, tensors_.size(), false});
     tensors_.push_back(manifest_tensor(*verbatim.tensor));
     tensors_.back().reason = verbatim.reason;
   }
-  return lay_out();
+  return lay_out(file_name_);
 }
 
-Result<void> ShardJob::lay_out() {
+std::vector<ShardJob> ShardJob::split() && {
+  std::vector<ShardJob> parts;
+  for (size_t i = 0; i < coded_.size(); ++i) {  // groups_ is in the order of coded_
+    ShardJob& part = parts.emplace_back(*checkpoint_, *plan_, *buffers_);
+    const auto first = tensors_.begin() + static_cast<ptrdiff_t>(coded_[i].manifest_index);
+    const auto n_members = static_cast<ptrdiff_t>(coded_[i].plan->members.size());
+    part.tensors_.assign(first, first + n_members);
+    part.groups_.push_back(std::move(groups_[i]));
+    part.coded_.push_back(std::move(coded_[i]));
+    part.coded_.back().manifest_index = 0;
+  }
+  for (const VerbatimCopy& copy : verbatim_) {
+    ShardJob& part = parts.emplace_back(*checkpoint_, *plan_, *buffers_);
+    part.tensors_.push_back(std::move(tensors_[copy.manifest_index]));
+    part.verbatim_.push_back({copy.tensor, 0, copy.hashed});
+  }
+  return parts;
+}
+
+void ShardJob::absorb(ShardJob&& other) {
+  const size_t n_tensors = tensors_.size();
+  for (CodedGroup& group : other.coded_) {
+    group.manifest_index += n_tensors;
+    coded_.push_back(std::move(group));
+  }
+  for (VerbatimCopy& copy : other.verbatim_) {
+    copy.manifest_index += n_tensors;
+    verbatim_.push_back(copy);
+  }
+  std::move(other.tensors_.begin(), other.tensors_.end(), std::back_inserter(tensors_));
+  std::move(other.groups_.begin(), other.groups_.end(), std::back_inserter(groups_));
+}
+
+std::pair<size_t, uint64_t> ShardJob::source_position() const {
+  const TensorLocation& tensor =
+      coded_.empty() ? *verbatim_.front().tensor : *coded_.front().plan->members.front();
+  return {tensor.shard, tensor.file_offset_bytes};
+}
+
+Result<void> ShardJob::lay_out(std::string file_name) {
+  file_name_ = std::move(file_name);
+  for (ManifestGroup& group : groups_) group.file = file_name_;
   std::vector<TensorInfo> infos;
   for (const VerbatimCopy& copy : verbatim_) infos.push_back(copy.tensor->info);
   for (const CodedGroup& group : coded_) {
@@ -188,7 +228,7 @@ Result<void> ShardJob::lay_out() {
   if (header_.data_offset_bytes() - 8 > kMaxSafetensorsHeaderBytes) {
     return fail(Error{ErrorCode::limit_exceeded,
                       "its header would exceed the format's limit",
-                      plan_.file_name,
+                      file_name_,
                       {},
                       {}});
   }
@@ -197,17 +237,18 @@ Result<void> ShardJob::lay_out() {
 
 uint64_t ShardJob::work_bytes() const {
   uint64_t bytes = 0;
-  for (const PlannedGroup& group : plan_.groups) bytes += 2 * 2 * group.n_elements();
-  for (const VerbatimTensor& verbatim : plan_.verbatim) bytes += verbatim.tensor->info.size_bytes();
+  for (const PlannedGroup& group : plan_->groups) bytes += 2 * 2 * group.n_elements();
+  for (const VerbatimTensor& verbatim : plan_->verbatim)
+    bytes += verbatim.tensor->info.size_bytes();
   return bytes;
 }
 
 std::set<size_t> ShardJob::source_shards() const {
   std::set<size_t> shards;
-  for (const PlannedGroup& group : plan_.groups) {
+  for (const PlannedGroup& group : plan_->groups) {
     for (const TensorLocation* member : group.members) shards.insert(member->shard);
   }
-  for (const VerbatimTensor& verbatim : plan_.verbatim) shards.insert(verbatim.tensor->shard);
+  for (const VerbatimTensor& verbatim : plan_->verbatim) shards.insert(verbatim.tensor->shard);
   return shards;
 }
 
@@ -234,11 +275,11 @@ Result<void> ShardJob::write_group(const CodedGroup& group, const File& file,
   GroupEncoder encoder(*group.code, sink);
   Result<void> encoded = executor.for_each(group.slices.size(), [&](size_t i) -> Result<void> {
     const Slice& slice = group.slices[i];
-    const auto chunk = buffers_.chunks.take();
-    const auto scratch = buffers_.encoders.take();
+    const auto chunk = buffers_->chunks.take();
+    const auto scratch = buffers_->encoders.take();
     uint8_t* bytes = chunk->ensure(kSliceBytes);
     DF11_TRY(
-        checkpoint_.shards().read(*slice.tensor, slice.offset_bytes, {bytes, slice.size_bytes}));
+        checkpoint_->shards().read(*slice.tensor, slice.offset_bytes, {bytes, slice.size_bytes}));
     DF11_TRY(encoder.encode(i, as_words(bytes, slice.size_bytes), *scratch));
     progress.add(slice.size_bytes);
     return {};
@@ -256,9 +297,9 @@ Result<void> ShardJob::copy_verbatim(const VerbatimCopy& copy, const File& file,
   DF11_TRY(executor.for_each_ordered(
       slices.size(), static_cast<size_t>(executor.n_threads()) + 1,
       [&](size_t i) -> Result<void> {
-        held[i].emplace(buffers_.chunks.take());
+        held[i].emplace(buffers_->chunks.take());
         const MutableByteSpan bytes{(*held[i])->ensure(kSliceBytes), slices[i].size_bytes};
-        DF11_TRY(checkpoint_.shards().read(*copy.tensor, slices[i].offset_bytes, bytes));
+        DF11_TRY(checkpoint_->shards().read(*copy.tensor, slices[i].offset_bytes, bytes));
         return file.write_exact(bytes, begin + slices[i].offset_bytes);
       },
       [&](size_t i) -> Result<void> {
@@ -273,7 +314,7 @@ Result<void> ShardJob::copy_verbatim(const VerbatimCopy& copy, const File& file,
 
 Result<Sha256> ShardJob::write(const std::filesystem::path& directory, const Executor& executor,
                                Progress& progress) {
-  DF11_ASSIGN(const File file, File::create(directory / plan_.file_name));
+  DF11_ASSIGN(const File file, File::create(directory / file_name_));
   DF11_TRY(file.preallocate(header_.file_bytes()));
   const std::string head = header_.serialize();
   DF11_TRY(file.write_exact({reinterpret_cast<const uint8_t*>(head.data()), head.size()}, 0));

@@ -7,7 +7,7 @@ from cli_support import CliTest, run, tree, write_tiny_checkpoint
 
 KEYS = {"report", "report_version", "tool_version", "dry_run", "source", "output", "source_bytes", "artifact_bytes",
         "source_weight_bytes", "grouped_weight_bytes", "stored_group_bytes", "seconds", "groups", "verbatim",
-        "omitted_files"}
+        "omitted_files", "source_files", "published_files", "notes"}
 
 
 class Compress(CliTest):

@@ -55,6 +55,13 @@ std::string summary_text(const CompressSummary& summary, const std::string& sour
           "\n" + verbatim_reasons(summary.manifest);
   for (const std::string& path : summary.manifest.omitted_files)
     text += "  left out  " + path + "\n";
+  if (summary.n_published != 0) {
+    text += "  source    " + format_count(summary.n_published) + " of " +
+            format_count(summary.manifest.source_files.size()) + " files " +
+            (dry_run ? "have a published hash to compare with\n"
+                     : "confirmed by their published hash\n");
+  }
+  for (const std::string& note : summary.notes) text += "  note: " + printable(note) + "\n";
   if (dry_run) {
     return text + "  dry run: nothing was written; the output would have exactly " +
            format_count(summary.artifact_bytes) + " bytes\n";
@@ -93,7 +100,10 @@ std::string summary_json(const CompressSummary& summary, const std::string& sour
                      {"seconds", seconds},
                      {"groups", std::move(groups)},
                      {"verbatim", std::move(verbatim)},
-                     {"omitted_files", summary.manifest.omitted_files}};
+                     {"omitted_files", summary.manifest.omitted_files},
+                     {"source_files", summary.manifest.source_files.size()},
+                     {"published_files", summary.n_published},
+                     {"notes", summary.notes}};
   return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
