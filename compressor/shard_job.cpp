@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <numeric>
 
 #include "format/df11_layout.h"
@@ -74,7 +75,7 @@ ManifestTensor ShardJob::manifest_tensor(const TensorLocation& tensor) const {
   entry.name = tensor.info.name;
   entry.dtype = tensor.info.dtype;
   entry.shape = tensor.info.shape;
-  entry.source_file = checkpoint_.shards().shards()[tensor.shard].name;
+  entry.source_file = checkpoint_->shards().shards()[tensor.shard].name;
   return entry;
 }
 
@@ -108,10 +109,10 @@ Result<std::vector<ShardJob::CountedMember>> ShardJob::count_members(const Plann
       [&](size_t i) -> Result<void> {
         CountedMember& member = members[reads[i].member];
         const Slice& slice = member.slices[reads[i].slice];
-        reads[i].held.emplace(buffers_.chunks.take());
+        reads[i].held.emplace(buffers_->chunks.take());
         uint8_t* bytes = (*reads[i].held)->ensure(kSliceBytes);
-        DF11_TRY(checkpoint_.shards().read(*slice.tensor, slice.offset_bytes,
-                                           {bytes, slice.size_bytes}));
+        DF11_TRY(checkpoint_->shards().read(*slice.tensor, slice.offset_bytes,
+                                            {bytes, slice.size_bytes}));
         member.counts[reads[i].slice] = SliceCounts::of(as_words(bytes, slice.size_bytes));
         return {};
       },
@@ -150,7 +151,7 @@ Result<void> ShardJob::count_group(const PlannedGroup& group, const Executor& ex
     for (const CountedMember& member : members) keep_verbatim(*member.tensor, member.hash, reason);
     return {};
   };
-  CodedGroup coded{{group.module, {}}, {}, std::nullopt};
+  CodedGroup coded{{group.module, {}}, {}};
   std::vector<SliceCounts> counts;
   for (const CountedMember& member : members) {
     coded.plan.members.push_back(member.tensor);
@@ -164,13 +165,11 @@ Result<void> ShardJob::count_group(const PlannedGroup& group, const Executor& ex
   const uint64_t raw_bytes = 2 * code->n_elements();
   const uint64_t stored_bytes = code->tensor_bytes(members.size());
   if (stored_bytes >= raw_bytes) return keep_all_verbatim("coding would not make it smaller");
-  grouped_bytes_ += raw_bytes;
-  stored_group_bytes_ += stored_bytes;
-  groups_.push_back({group.module, plan_.file_name, code->n_elements(), code->n_code_bytes(),
-                     stored_bytes, entropy_bits(code->histogram()),
-                     code->codebook().luts.longest_code_bits(),
+  groups_.push_back({group.module, "", code->n_elements(), code->n_code_bytes(), stored_bytes,
+                     entropy_bits(code->histogram()), code->codebook().luts.longest_code_bits(),
                      std::string(rule_name(code->codebook().rule))});
   coded_modules_.push_back({group.module, coded.plan.member_paths()});
+  coded.manifest_index = tensors_.size();
   for (const CountedMember& member : members) {
     tensors_.push_back(manifest_tensor(*member.tensor));
     tensors_.back().group = group.module;
@@ -182,14 +181,60 @@ Result<void> ShardJob::count_group(const PlannedGroup& group, const Executor& ex
 }
 
 Result<void> ShardJob::count(const Executor& executor, Progress& progress) {
-  for (const PlannedGroup& group : plan_.groups) DF11_TRY(count_group(group, executor, progress));
-  for (const VerbatimTensor& verbatim : plan_.verbatim) {
+  for (const PlannedGroup& group : plan_->groups) DF11_TRY(count_group(group, executor, progress));
+  for (const VerbatimTensor& verbatim : plan_->verbatim) {
     keep_verbatim(*verbatim.tensor, std::nullopt, verbatim.reason);
   }
-  return lay_out();
+  return lay_out(file_name_, plan_->metadata);
 }
 
-Result<void> ShardJob::lay_out() {
+std::vector<ShardJob> ShardJob::split() && {
+  std::vector<ShardJob> parts;
+  for (size_t i = 0; i < coded_.size(); ++i) {
+    ShardJob& part = parts.emplace_back(*checkpoint_, *plan_, *buffers_);
+    const auto first = tensors_.begin() + static_cast<ptrdiff_t>(coded_[i].manifest_index);
+    const auto n_members = static_cast<ptrdiff_t>(coded_[i].plan.members.size());
+    part.tensors_.assign(first, first + n_members);
+    part.groups_.push_back(std::move(groups_[i]));
+    part.coded_modules_.push_back(std::move(coded_modules_[i]));
+    part.coded_.push_back(std::move(coded_[i]));
+    part.coded_.back().manifest_index = 0;
+  }
+  for (const VerbatimCopy& copy : verbatim_) {
+    ShardJob& part = parts.emplace_back(*checkpoint_, *plan_, *buffers_);
+    part.tensors_.push_back(std::move(tensors_[copy.manifest_index]));
+    part.verbatim_.push_back({copy.tensor, 0, copy.hashed});
+  }
+  return parts;
+}
+
+void ShardJob::absorb(ShardJob&& other) {
+  const size_t n_tensors = tensors_.size();
+  for (CodedGroup& group : other.coded_) {
+    group.manifest_index += n_tensors;
+    coded_.push_back(std::move(group));
+  }
+  for (VerbatimCopy& copy : other.verbatim_) {
+    copy.manifest_index += n_tensors;
+    verbatim_.push_back(copy);
+  }
+  const auto append = [](auto& to, auto& from) {
+    std::move(from.begin(), from.end(), std::back_inserter(to));
+  };
+  append(tensors_, other.tensors_);
+  append(groups_, other.groups_);
+  append(coded_modules_, other.coded_modules_);
+}
+
+std::pair<size_t, uint64_t> ShardJob::source_position() const {
+  const TensorLocation& tensor =
+      coded_.empty() ? *verbatim_.front().tensor : *coded_.front().plan.members.front();
+  return {tensor.shard, tensor.file_offset_bytes};
+}
+
+Result<void> ShardJob::lay_out(std::string file_name, const SafetensorsMetadata& metadata) {
+  file_name_ = std::move(file_name);
+  for (ManifestGroup& group : groups_) group.file = file_name_;
   std::vector<TensorInfo> infos;
   for (const VerbatimCopy& copy : verbatim_) infos.push_back(copy.tensor->info);
   for (const CodedGroup& group : coded_) {
@@ -208,11 +253,11 @@ Result<void> ShardJob::lay_out() {
                      0,
                      0});
   }
-  header_ = SafetensorsHeader::lay_out(std::move(infos), plan_.metadata);
+  header_ = SafetensorsHeader::lay_out(std::move(infos), metadata);
   if (header_.data_offset_bytes() - 8 > kMaxSafetensorsHeaderBytes) {
     return fail(Error{ErrorCode::limit_exceeded,
                       "its header would exceed the format's limit",
-                      plan_.file_name,
+                      file_name_,
                       {},
                       {}});
   }
@@ -221,17 +266,18 @@ Result<void> ShardJob::lay_out() {
 
 uint64_t ShardJob::work_bytes() const {
   uint64_t bytes = 0;
-  for (const PlannedGroup& group : plan_.groups) bytes += 2 * 2 * group.n_elements();
-  for (const VerbatimTensor& verbatim : plan_.verbatim) bytes += verbatim.tensor->info.size_bytes();
+  for (const PlannedGroup& group : plan_->groups) bytes += 2 * 2 * group.n_elements();
+  for (const VerbatimTensor& verbatim : plan_->verbatim)
+    bytes += verbatim.tensor->info.size_bytes();
   return bytes;
 }
 
 std::set<size_t> ShardJob::source_shards() const {
   std::set<size_t> shards;
-  for (const PlannedGroup& group : plan_.groups) {
+  for (const PlannedGroup& group : plan_->groups) {
     for (const TensorLocation* member : group.members) shards.insert(member->shard);
   }
-  for (const VerbatimTensor& verbatim : plan_.verbatim) shards.insert(verbatim.tensor->shard);
+  for (const VerbatimTensor& verbatim : plan_->verbatim) shards.insert(verbatim.tensor->shard);
   return shards;
 }
 
@@ -258,11 +304,11 @@ Result<void> ShardJob::write_group(const CodedGroup& group, const File& file,
   GroupEncoder encoder(*group.code, sink);
   Result<void> encoded = executor.for_each(group.slices.size(), [&](size_t i) -> Result<void> {
     const Slice& slice = group.slices[i];
-    const auto chunk = buffers_.chunks.take();
-    const auto scratch = buffers_.encoders.take();
+    const auto chunk = buffers_->chunks.take();
+    const auto scratch = buffers_->encoders.take();
     uint8_t* bytes = chunk->ensure(kSliceBytes);
     DF11_TRY(
-        checkpoint_.shards().read(*slice.tensor, slice.offset_bytes, {bytes, slice.size_bytes}));
+        checkpoint_->shards().read(*slice.tensor, slice.offset_bytes, {bytes, slice.size_bytes}));
     DF11_TRY(encoder.encode(i, as_words(bytes, slice.size_bytes), *scratch));
     progress.add(slice.size_bytes);
     return {};
@@ -280,9 +326,9 @@ Result<void> ShardJob::copy_verbatim(const VerbatimCopy& copy, const File& file,
   DF11_TRY(executor.for_each_ordered(
       slices.size(), static_cast<size_t>(executor.n_threads()) + 1,
       [&](size_t i) -> Result<void> {
-        held[i].emplace(buffers_.chunks.take());
+        held[i].emplace(buffers_->chunks.take());
         const MutableByteSpan bytes{(*held[i])->ensure(kSliceBytes), slices[i].size_bytes};
-        DF11_TRY(checkpoint_.shards().read(*copy.tensor, slices[i].offset_bytes, bytes));
+        DF11_TRY(checkpoint_->shards().read(*copy.tensor, slices[i].offset_bytes, bytes));
         return file.write_exact(bytes, begin + slices[i].offset_bytes);
       },
       [&](size_t i) -> Result<void> {
@@ -297,7 +343,7 @@ Result<void> ShardJob::copy_verbatim(const VerbatimCopy& copy, const File& file,
 
 Result<Sha256> ShardJob::write(const std::filesystem::path& directory, const Executor& executor,
                                Progress& progress) {
-  DF11_ASSIGN(const File file, File::create(directory / plan_.file_name));
+  DF11_ASSIGN(const File file, File::create(directory / file_name_));
   DF11_TRY(file.preallocate(header_.file_bytes()));
   const std::string head = header_.serialize();
   DF11_TRY(file.write_exact({reinterpret_cast<const uint8_t*>(head.data()), head.size()}, 0));

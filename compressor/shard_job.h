@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compressor/group_encoder.h"
@@ -30,19 +31,27 @@ struct CompressBuffers {
 class ShardJob {
  public:
   ShardJob(const Checkpoint& checkpoint, const PlannedShard& plan, CompressBuffers& buffers)
-      : checkpoint_(checkpoint), plan_(plan), buffers_(buffers) {}
+      : checkpoint_(&checkpoint), plan_(&plan), buffers_(&buffers), file_name_(plan.file_name) {}
 
   // Pass 1: reads the groups' weights, hashes them and builds the codebooks. Groups that cannot or
   // need not be coded become verbatim. Afterwards header() is exact.
   Result<void> count(const Executor& executor, Progress& progress);
+
+  // Between the passes: one job for each group and each verbatim tensor of this one, and the
+  // joining of several into one file. lay_out() makes header() exact again.
+  std::vector<ShardJob> split() &&;
+  void absorb(ShardJob&& other);
+  Result<void> lay_out(std::string file_name, const SafetensorsMetadata& metadata);
+  // Where the first tensor lies in the source: shard and offset.
+  std::pair<size_t, uint64_t> source_position() const;
 
   // Pass 2: writes the shard to `directory`, synced, and returns its SHA-256.
   Result<Sha256> write(const std::filesystem::path& directory, const Executor& executor,
                        Progress& progress);
 
   const SafetensorsHeader& header() const { return header_; }
-  const std::string& file_name() const { return plan_.file_name; }
-  // Indices of the source's shards that the passes read.
+  const std::string& file_name() const { return file_name_; }
+  // Indices of the source's shards that the passes read. This and work_bytes(): before split().
   std::set<size_t> source_shards() const;
   // Source bytes the two passes read, as reported to Progress.
   uint64_t work_bytes() const;
@@ -52,9 +61,6 @@ class ShardJob {
   const std::vector<ManifestGroup>& groups() const { return groups_; }
   // The groups with their members in order, for the pattern_dict.
   const std::vector<CodedModule>& coded_modules() const { return coded_modules_; }
-  // Weight bytes in groups, and bytes those groups take.
-  uint64_t grouped_bytes() const { return grouped_bytes_; }
-  uint64_t stored_group_bytes() const { return stored_group_bytes_; }
 
  private:
   // A run of whole elements of one tensor.
@@ -74,7 +80,8 @@ class ShardJob {
   struct CodedGroup {
     PlannedGroup plan;  // without the members that no codebook can code
     std::vector<Slice> slices;
-    std::optional<GroupPlan> code;
+    size_t manifest_index = 0;  // of its first member, into tensors_
+    std::optional<GroupPlan> code = {};
   };
   struct VerbatimCopy {
     const TensorLocation* tensor;
@@ -89,7 +96,6 @@ class ShardJob {
   // `hash`: of the tensor, if pass 1 has read it.
   void keep_verbatim(const TensorLocation& tensor, const std::optional<Xxh128>& hash,
                      const std::string& reason);
-  Result<void> lay_out();
   Result<void> write_group(const CodedGroup& group, const File& file, const Executor& executor,
                            Progress& progress);
   Result<void> copy_verbatim(const VerbatimCopy& copy, const File& file, const Executor& executor,
@@ -97,17 +103,16 @@ class ShardJob {
   ManifestTensor manifest_tensor(const TensorLocation& tensor) const;
   uint64_t offset_of(const std::string& tensor) const;
 
-  const Checkpoint& checkpoint_;
-  const PlannedShard& plan_;
-  CompressBuffers& buffers_;
-  std::vector<CodedGroup> coded_;
+  const Checkpoint* checkpoint_;
+  const PlannedShard* plan_;
+  CompressBuffers* buffers_;
+  std::string file_name_;
+  std::vector<CodedGroup> coded_;  // until they are written; groups_ and coded_modules_ go with it
   std::vector<VerbatimCopy> verbatim_;
   SafetensorsHeader header_;
   std::vector<ManifestTensor> tensors_;
   std::vector<ManifestGroup> groups_;
   std::vector<CodedModule> coded_modules_;
-  uint64_t grouped_bytes_ = 0;
-  uint64_t stored_group_bytes_ = 0;
 };
 
 }  // namespace df11

@@ -31,6 +31,15 @@ EVP_MD_CTX* evp_context(void* context) {
   return static_cast<EVP_MD_CTX*>(context);
 }
 
+void* start_evp(const EVP_MD* algorithm) {
+  EVP_MD_CTX* context = EVP_MD_CTX_new();
+  if (context == nullptr || EVP_DigestInit_ex(context, algorithm, nullptr) != 1) {
+    EVP_MD_CTX_free(context);
+    throw std::bad_alloc();
+  }
+  return context;
+}
+
 }  // namespace
 
 std::string hex_encode(ByteSpan bytes) {
@@ -65,6 +74,9 @@ std::string Xxh128::hex() const {
 std::string Sha256::hex() const {
   return hex_encode(bytes);
 }
+std::string Sha1::hex() const {
+  return hex_encode(bytes);
+}
 
 void Xxh128Hasher::Delete::operator()(void* state) const {
   XXH3_freeState(xxh_state(state));
@@ -87,15 +99,11 @@ Xxh128 Xxh128Hasher::digest() const {
   return result;
 }
 
-void Sha256Hasher::Delete::operator()(void* context) const {
+void EvpDelete::operator()(void* context) const {
   EVP_MD_CTX_free(evp_context(context));
 }
 
-Sha256Hasher::Sha256Hasher() : context_(EVP_MD_CTX_new()) {
-  if (!context_ || EVP_DigestInit_ex(evp_context(context_.get()), EVP_sha256(), nullptr) != 1) {
-    throw std::bad_alloc();
-  }
-}
+Sha256Hasher::Sha256Hasher() : context_(start_evp(EVP_sha256())) {}
 
 void Sha256Hasher::update(ByteSpan bytes) {
   EVP_DigestUpdate(evp_context(context_.get()), bytes.data(), bytes.size());
@@ -111,6 +119,22 @@ Sha256 sha256(ByteSpan bytes) {
   Sha256Hasher hasher;
   hasher.update(bytes);
   return hasher.digest();
+}
+
+GitBlobHasher::GitBlobHasher(uint64_t size_bytes) : context_(start_evp(EVP_sha1())) {
+  std::string head = "blob " + std::to_string(size_bytes);
+  head += '\0';
+  update({reinterpret_cast<const uint8_t*>(head.data()), head.size()});
+}
+
+void GitBlobHasher::update(ByteSpan bytes) {
+  EVP_DigestUpdate(evp_context(context_.get()), bytes.data(), bytes.size());
+}
+
+Sha1 GitBlobHasher::digest() {
+  Sha1 result;
+  EVP_DigestFinal_ex(evp_context(context_.get()), result.bytes.data(), nullptr);
+  return result;
 }
 
 Result<Sha256> sha256_of_file(const File& file, uint64_t n_bytes, const Executor& executor,

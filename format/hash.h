@@ -31,6 +31,11 @@ struct Sha256 {
   friend bool operator==(const Sha256&, const Sha256&) = default;
 };
 
+struct Sha1 {
+  std::array<uint8_t, 20> bytes{};
+  std::string hex() const;
+};
+
 class Xxh128Hasher {
  public:
   Xxh128Hasher();
@@ -44,6 +49,10 @@ class Xxh128Hasher {
   std::unique_ptr<void, Delete> state_;
 };
 
+struct EvpDelete {
+  void operator()(void* context) const;
+};
+
 class Sha256Hasher {
  public:
   Sha256Hasher();
@@ -51,13 +60,22 @@ class Sha256Hasher {
   Sha256 digest();  // once
 
  private:
-  struct Delete {
-    void operator()(void* context) const;
-  };
-  std::unique_ptr<void, Delete> context_;
+  std::unique_ptr<void, EvpDelete> context_;
 };
 
 Sha256 sha256(ByteSpan bytes);
+
+// The name git gives a file of `size_bytes` bytes: SHA-1 of "blob SIZE\0" and the bytes. Hubs
+// publish it for files that they keep in git itself; it is no defence against an adversary.
+class GitBlobHasher {
+ public:
+  explicit GitBlobHasher(uint64_t size_bytes);
+  void update(ByteSpan bytes);
+  Sha1 digest();  // once
+
+ private:
+  std::unique_ptr<void, EvpDelete> context_;
+};
 
 class Executor;
 class File;

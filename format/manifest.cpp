@@ -1,7 +1,10 @@
 #include "format/manifest.h"
 
+#include <algorithm>
+
 #include "format/df11_layout.h"
 #include "format/file.h"
+#include "format/front_matter.h"
 #include "format/json.h"
 #include "format/zstd.h"
 
@@ -23,11 +26,33 @@ ByteSpan as_bytes(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
+Json published_to_json(const PublishedHash& published) {
+  Json entry = {{"algorithm", published.algorithm},
+                {"hex", published.hex},
+                {"recorded_in", published.recorded_in}};
+  if (!published.revision.empty()) entry["revision"] = published.revision;
+  return entry;
+}
+
+Result<PublishedHash> published_from_json(const Json& entry) {
+  PublishedHash published;
+  DF11_ASSIGN(published.algorithm, json_string(entry, "algorithm"));
+  DF11_ASSIGN(published.hex, json_string(entry, "hex"));
+  DF11_ASSIGN(published.recorded_in, json_string(entry, "recorded_in"));
+  if (json_find(entry, "revision") != nullptr) {
+    DF11_ASSIGN(published.revision, json_string(entry, "revision"));
+  }
+  return published;
+}
+
 Json files_to_json(const std::vector<ManifestFile>& files) {
   Json list = Json::array();
   for (const ManifestFile& file : files) {
-    list.push_back(
-        {{"path", file.path}, {"size_bytes", file.size_bytes}, {"sha256", file.sha256.hex()}});
+    Json entry = {
+        {"path", file.path}, {"size_bytes", file.size_bytes}, {"sha256", file.sha256.hex()}};
+    if (!file.stored_as.empty()) entry["stored_as"] = file.stored_as;
+    if (file.published) entry["published"] = published_to_json(*file.published);
+    list.push_back(std::move(entry));
   }
   return list;
 }
@@ -55,6 +80,14 @@ Result<std::vector<ManifestFile>> files_from_json(const Json& root, std::string_
     DF11_ASSIGN(file.size_bytes, json_uint(entry, "size_bytes"));
     DF11_ASSIGN(const std::string hex, json_string(entry, "sha256"));
     DF11_ASSIGN(file.sha256, parse_sha256(hex));
+    if (json_find(entry, "stored_as") != nullptr) {
+      DF11_ASSIGN(file.stored_as, json_string(entry, "stored_as"));
+      if (!is_safe_relative_path(file.stored_as))
+        return malformed("unsafe path \"" + file.stored_as + "\"");
+    }
+    if (const Json* published = json_find(entry, "published")) {
+      DF11_ASSIGN(file.published, published_from_json(*published));
+    }
     files.push_back(std::move(file));
   }
   return files;
@@ -160,6 +193,20 @@ Result<std::string_view> check_seal(std::string_view text) {
 }
 
 }  // namespace
+
+const std::string& Manifest::stored_path(const std::string& source_path) const {
+  const auto file = std::find_if(source_files.begin(), source_files.end(),
+                                 [&](const ManifestFile& f) { return f.path == source_path; });
+  return file == source_files.end() ? source_path : file->stored_path();
+}
+
+bool Manifest::is_made_card(const std::string& path) const {
+  return path == kCardName &&
+         std::any_of(files.begin(), files.end(),
+                     [&](const ManifestFile& file) { return file.path == path; }) &&
+         std::none_of(source_files.begin(), source_files.end(),
+                      [&](const ManifestFile& file) { return file.stored_path() == path; });
+}
 
 std::string Manifest::to_text() const {
   Json root = {{"format", kFormatName},

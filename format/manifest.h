@@ -13,6 +13,7 @@
 
 #include "format/error.h"
 #include "format/hash.h"
+#include "format/hub_record.h"
 #include "format/safetensors.h"
 
 namespace df11 {
@@ -24,6 +25,11 @@ struct ManifestFile {
   std::string path;
   uint64_t size_bytes = 0;
   Sha256 sha256;
+  // Of source files only:
+  std::string stored_as = {};  // the copy's path in the artifact; empty when it is the same
+  std::optional<PublishedHash> published = {};  // compared while the file was read, and equal
+
+  const std::string& stored_path() const { return stored_as.empty() ? path : stored_as; }
 };
 
 // A tensor of the source and where its bytes are in the artifact.
@@ -59,6 +65,12 @@ struct Manifest {
   // Bytes of the source that nothing else in the artifact holds, by source path: whole small files,
   // and for shards everything before the data section.
   std::map<std::string, std::string> restore;
+
+  // Where the artifact has its copy of a source file, if it has one.
+  const std::string& stored_path(const std::string& source_path) const;
+  // Whether `path` is a file of the artifact that was made for it: a model card, that is, which no
+  // file of the source is copied to.
+  bool is_made_card(const std::string& path) const;
 
   std::string to_text() const;
   // Errors: malformed_manifest (with what is wrong), unsupported for a newer format_version.

@@ -71,11 +71,14 @@ Result<ShardIndex> ShardIndex::parse(std::string_view json) {
   return index;
 }
 
-std::string ShardIndex::to_text(uint64_t total_size_bytes) const {
+std::string ShardIndex::to_text(uint64_t total_size_bytes,
+                                std::optional<uint64_t> total_parameters) const {
+  Json metadata = Json::object();
+  if (total_parameters) metadata["total_parameters"] = *total_parameters;
+  metadata["total_size"] = total_size_bytes;
   Json files = Json::object();
   for (const auto& [tensor, file] : weight_map) json_append(files, tensor, file);
-  const Json index = {{"metadata", {{"total_size", total_size_bytes}}},
-                      {"weight_map", std::move(files)}};
+  const Json index = {{"metadata", std::move(metadata)}, {"weight_map", std::move(files)}};
   return index.dump(2) + "\n";
 }
 

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,8 +56,10 @@ struct ShardIndex {
 
   // malformed_index when it is no such JSON or names a file outside the directory.
   static Result<ShardIndex> parse(std::string_view json);
-  // The file's text, as `transformers` writes it.
-  std::string to_text(uint64_t total_size_bytes) const;
+  // The file's text, as `transformers` writes it: with the size of all tensors as stored, and, if
+  // given, the number of the model's weights, which a hub shows.
+  std::string to_text(uint64_t total_size_bytes,
+                      std::optional<uint64_t> total_parameters = {}) const;
   // malformed_index when index and shards do not name the same tensors in the same files.
   Result<void> check_agrees(const ShardSet& shards) const;
 };

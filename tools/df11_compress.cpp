@@ -51,6 +51,14 @@ int run(int argc, char** argv) {
       ->allow_extra_args(false);
   app.add_option("--omit", options.omit, "source files to leave out (glob, repeatable)")
       ->allow_extra_args(false);
+  app.add_option("--base-model", options.base_model,
+                 "ORG/NAME of the source on the hub, for the model card (default: found out)")
+      ->option_text("ORG/NAME");
+  app.add_flag("!--no-card", options.card, "write no model card: README.md is copied as it is");
+  app.add_option("--max-shard-size", options.max_shard_bytes,
+                 "merge into numbered files of at most 5GB, 500MiB, ... (default: one a block)")
+      ->transform(cli::file_size())
+      ->option_text("SIZE");
   app.add_flag("--quiet", quiet, "no progress and no summary");
   app.add_flag("--json", json, "print the summary as JSON");
   app.footer(

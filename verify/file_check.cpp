@@ -135,18 +135,22 @@ Result<std::vector<FileChecker::Task>> FileChecker::plan(const Checkpoint* sourc
   std::set<std::string> in_source;
   for (const DirectoryEntry& entry : source->other_files()) {
     const std::string& path = entry.relative_path;
-    in_source.insert(path);
+    // A README.md that made room for the artifact's own is compared where it is kept.
+    const std::string stored =
+        artifact_.manifest() ? artifact_.manifest()->stored_path(path) : path;
+    in_source.insert(stored);
     if (ignored(path)) continue;
-    if (!present.contains(path)) {
-      findings_.add({"file_missing", path, "", "in the source, but not here"});
+    if (!present.contains(stored)) {
+      findings_.add({"file_missing", stored, "", "in the source, but not here"});
     } else {
-      tasks.push_back([this, source, path] {
-        return compare_file(artifact_.directory() / path, source->directory() / path, path);
+      tasks.push_back([this, source, path, stored] {
+        return compare_file(artifact_.directory() / stored, source->directory() / path, stored);
       });
     }
   }
   for (const auto& [path, size] : present) {
-    if (!in_source.contains(path) && !is_made_here(path) && !ignored(path)) {
+    const bool card = artifact_.manifest() && artifact_.manifest()->is_made_card(path);
+    if (!in_source.contains(path) && !is_made_here(path) && !card && !ignored(path)) {
       findings_.add({"file_extra", path, "", "not in the source"});
     }
   }

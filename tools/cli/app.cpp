@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -51,6 +53,32 @@ void add_device_option(CLI::App& app, DeviceChoice& device) {
   app.add_option("--device", device, "what decodes: auto (the CPU, which is faster), cpu or cuda")
       ->transform(CLI::CheckedTransformer(devices))
       ->option_text("auto|cpu|cuda");
+}
+
+CLI::Validator file_size() {
+  const auto to_bytes = [](std::string& text) -> std::string {
+    static constexpr std::array<std::pair<std::string_view, uint64_t>, 9> kUnits = {
+        {{"KiB", uint64_t{1} << 10},
+         {"MiB", uint64_t{1} << 20},
+         {"GiB", uint64_t{1} << 30},
+         {"TiB", uint64_t{1} << 40},
+         {"KB", 1'000},
+         {"MB", 1'000'000},
+         {"GB", 1'000'000'000},
+         {"TB", 1'000'000'000'000},
+         {"", 1}}};
+    uint64_t n = 0;
+    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), n);
+    const std::string_view suffix(end, static_cast<size_t>(text.data() + text.size() - end));
+    const auto unit = std::find_if(kUnits.begin(), kUnits.end(),
+                                   [&](const auto& known) { return known.first == suffix; });
+    if (status != std::errc() || unit == kUnits.end() || n == 0 || n > UINT64_MAX / unit->second) {
+      return "\"" + text + "\" is no size such as 5GB, 500MiB or 1000000";
+    }
+    text = std::to_string(n * unit->second);
+    return "";
+  };
+  return CLI::Validator(to_bytes, "", "file_size");
 }
 
 const CancelToken& cancel_on_signals() {
@@ -118,33 +146,6 @@ void ProgressLine::run(const std::stop_token& stop) {
     std::fputs(line.c_str(), stderr);
   }
   std::fputs("\r\033[K", stderr);
-}
-
-std::string format_fixed(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
-std::string format_bytes(double n_bytes) {
-  static constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB"};
-  int unit = 0;
-  while (n_bytes >= 999.5 && unit < 4) {
-    n_bytes /= 1000;
-    ++unit;
-  }
-  const int digits = unit == 0 ? 0 : n_bytes < 9.995 ? 2 : n_bytes < 99.95 ? 1 : 0;
-  return format_fixed(n_bytes, digits) + " " + kUnits[unit];
-}
-
-std::string format_count(uint64_t n) {
-  std::string digits = std::to_string(n);
-  for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
-  return digits;
-}
-
-std::string format_percent(double part, double whole) {
-  return whole <= 0 ? "-" : format_fixed(100 * part / whole, 1) + " %";
 }
 
 std::string format_seconds(double seconds) {

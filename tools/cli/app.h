@@ -14,6 +14,7 @@
 
 #include "decoder/decoder.h"
 #include "format/error.h"
+#include "format/number_text.h"
 #include "format/parallel.h"
 #include "format/progress.h"
 
@@ -30,6 +31,9 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv);
 
 // Adds --device, which says what decodes.
 void add_device_option(CLI::App& app, DeviceChoice& device);
+
+// For an option of a size in bytes: "5GB" and "500MiB" as transformers writes them, or bytes alone.
+CLI::Validator file_size();
 
 // Makes SIGINT and SIGTERM set the token that is returned.
 const CancelToken& cancel_on_signals();
@@ -67,11 +71,11 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-std::string format_bytes(double n_bytes);  // "1.23 GB", decimal units
-std::string format_count(uint64_t n);      // "1,234,567"
-std::string format_fixed(double value, int digits);
-std::string format_percent(double part, double whole);  // "68.4 %"
-std::string format_seconds(double seconds);             // "0.42 s", "3:07"
+using df11::format_bytes;
+using df11::format_count;
+using df11::format_fixed;
+using df11::format_percent;
+std::string format_seconds(double seconds);  // "0.42 s", "3:07"
 
 // Columns of text, each as wide as its widest cell; numbers right-aligned where `right` says so.
 class Table {

@@ -78,6 +78,13 @@ std::string summary_text(const CompressSummary& summary, const std::string& sour
           "\n" + verbatim_reasons(summary.manifest, dry_run);
   for (const std::string& path : summary.manifest.omitted_files)
     text += "  left out  " + path + "\n";
+  if (summary.n_published != 0) {
+    text += "  source    " + format_count(summary.n_published) + " of " +
+            format_count(summary.manifest.source_files.size()) + " files " +
+            (dry_run ? "have a published hash to compare with\n"
+                     : "confirmed by their published hash\n");
+  }
+  for (const std::string& note : summary.notes) text += "  note: " + printable(note) + "\n";
   for (const LintFinding& finding : summary.lint) {
     text += "  for the dfloat11 package: " + lint_line(finding) + "\n";
   }
@@ -120,6 +127,9 @@ std::string summary_json(const CompressSummary& summary, const std::string& sour
                      {"groups", std::move(groups)},
                      {"verbatim", std::move(verbatim)},
                      {"omitted_files", summary.manifest.omitted_files},
+                     {"source_files", summary.manifest.source_files.size()},
+                     {"published_files", summary.n_published},
+                     {"notes", summary.notes},
                      {"lint", lint_to_json(summary.lint)}};
   return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
