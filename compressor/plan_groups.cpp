@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compressor/member_order.h"
 #include "format/df11_layout.h"
 #include "format/module_names.h"
 
