@@ -53,7 +53,7 @@ std::string summary_json(const Outcome& outcome) {
         {{"path", file.path}, {"size_bytes", file.size_bytes}, {"sha256", file.sha256.hex()}});
   }
   const Json root = {{"report", "df11-decompress"},
-                     {"report_version", 1},
+                     {"schema_version", 1},
                      {"tool_version", kVersion},
                      {"artifact", outcome.artifact},
                      {"output", outcome.output},

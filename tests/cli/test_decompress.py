@@ -11,7 +11,7 @@ import unittest
 
 from cli_support import SHIM, CliTest, program, run, tree, write_file
 
-KEYS = {"report", "report_version", "tool_version", "artifact", "output", "tensors_only", "read_back", "decoder",
+KEYS = {"report", "schema_version", "tool_version", "artifact", "output", "tensors_only", "read_back", "decoder",
         "total_bytes", "tensors", "seconds", "files", "omitted_files", "flat_tensors"}
 LAYER = "model_layers_0.safetensors"
 
@@ -53,7 +53,7 @@ class Decompress(DecompressTest):
     def test_json(self):
         report = json.loads(self.decompress("--json", "--quiet", "--device", "cpu").stdout)
         self.assertEqual(set(report), KEYS)
-        self.assertEqual((report["report"], report["report_version"], report["decoder"], report["read_back"],
+        self.assertEqual((report["report"], report["schema_version"], report["decoder"], report["read_back"],
                           report["tensors_only"], report["tensors"]), ("df11-decompress", 1, "cpu", False, False, 3))
         self.assertEqual({file["path"]: file["sha256"] for file in report["files"]},
                          {path: digest for path, digest in self.source_tree.items() if digest})
