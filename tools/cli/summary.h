@@ -17,8 +17,8 @@ std::string summary_json(const CompressSummary& summary, const std::string& sour
 // One line: "tied_weight_coded: FILE: 'lm_head': …".
 std::string lint_line(const LintFinding& finding);
 
-// How many tensors stay verbatim for each reason; with names, one line for the tensors that differ in
-// numbers only.
+// How many tensors stay verbatim for each reason; with names, one line for the tensors that differ
+// in numbers only.
 std::string verbatim_reasons(const Manifest& manifest, bool with_names);
 
 }  // namespace df11::cli
