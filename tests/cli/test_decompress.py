@@ -97,7 +97,7 @@ class Decompress(DecompressTest):
         self.assertEqual((done.returncode, done.stdout), (0, ""))
         self.assertIn("nothing tells the shape of 1 tensors", done.stderr)
         self.assertIn("model.layers.0.mlp.up_proj.weight", done.stderr)
-        self.assertEqual(sorted(os.listdir(self.output)), ["config.json", "model.safetensors", "tokenizer"])
+        self.assertEqual(sorted(os.listdir(self.output)), ["README.md", "config.json", "model.safetensors", "tokenizer"])
         self.assertEqual(tree(self.output)["config.json"], self.source_tree["config.json"])
 
 

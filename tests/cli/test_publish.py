@@ -70,8 +70,8 @@ class MaxShardSize(CliTest):
             with self.subTest(size=size):
                 self.assertEqual(self.shards(size), ["model.safetensors"])
         self.assertEqual(self.shards("7KiB"), ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"])
-        for name in self.shards("6500"):
-            self.assertLessEqual(os.path.getsize(os.path.join(self.output, name)), 6500)
+        for name in self.shards("7500"):
+            self.assertLessEqual(os.path.getsize(os.path.join(self.output, name)), 7500)
 
     def test_dry_run_names_nothing_and_predicts(self):
         done = run("df11-compress", self.source, "--dry-run", "--json", "--max-shard-size", "7KiB")

@@ -16,9 +16,11 @@ class MergeShardsTest : public ::testing::Test {
   fs::path output() const { return directory_ / "output"; }
 
   // Compresses with this limit and checks against source and manifest. Name -> size of each shard.
-  std::map<std::string, uint64_t> shards(uint64_t max_shard_bytes, int n_threads = 2) {
+  std::map<std::string, uint64_t> shards(uint64_t max_shard_bytes, int n_threads = 2,
+                                         Granularity granularity = Granularity::kTensor) {
     fs::remove_all(output());
     CompressOptions options;
+    options.plan.granularity = granularity;
     options.max_shard_bytes = max_shard_bytes;
     EXPECT_TRUE(succeeded(run_compress(source(), output(), options, n_threads)));
     for (const fs::path& against : {source(), fs::path()}) {
@@ -100,6 +102,22 @@ TEST_F(MergeShardsTest, UncodableGroupsAreMergedToo) {
                          weights("model.layers.1.mlp.up_proj.weight", {64, 96}, 1)});
   EXPECT_EQ(shards(100'000).size(), 1u);
   EXPECT_EQ(shards(13'000).size(), 2u);
+}
+
+TEST_F(MergeShardsTest, GroupsOfSeveralMembers) {
+  std::vector<Tensor> tensors;
+  for (int i = 0; i < 6; ++i) {
+    const std::string block = "model.layers." + std::to_string(i) + ".mlp.";
+    for (const char* member : {"gate_proj", "up_proj", "down_proj"})
+      tensors.push_back(weights(block + member + ".weight", {64, 96}, tensors.size() + 1));
+  }
+  // One member of one block cannot be coded, and is stored beside the group of the others.
+  tensors[4] = bf16_tensor(tensors[4].name, {64, 96}, std::vector<uint16_t>(64 * 96, 0x7f80));
+  write_tiny_checkpoint(source(), tensors);
+  const auto sizes = shards(60'000, 2, Granularity::kBlock);
+  EXPECT_GT(sizes.size(), 2u);
+  for (const auto& [name, size] : sizes) EXPECT_LE(size, 60'000u) << name;
+  EXPECT_EQ(read_manifest(output()).groups.size(), 6u);
 }
 
 TEST_F(MergeShardsTest, SourceOrderStemAndNoConfig) {
