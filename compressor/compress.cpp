@@ -27,15 +27,16 @@ ByteSpan as_bytes(const std::string& text) {
 
 class Run {
  public:
-  Run(const Checkpoint& checkpoint, const Plan& plan, const CardSource& card_source,
-      const CompressOptions& options, const Executor& executor, Progress& progress)
+  Run(const Checkpoint& checkpoint, const Plan& plan, SourceFiles source_files,
+      const CardSource& card_source, const CompressOptions& options, const Executor& executor,
+      Progress& progress)
       : checkpoint_(checkpoint),
         plan_(plan),
         card_source_(card_source),
         options_(options),
         executor_(executor),
         progress_(progress),
-        source_files_(checkpoint, options.card) {
+        source_files_(std::move(source_files)) {
     for (const PlannedShard& shard : plan.shards) jobs_.emplace_back(checkpoint, shard, buffers_);
   }
 
@@ -269,7 +270,8 @@ Result<CompressSummary> compress(const fs::path& source, const fs::path& output,
   }
   DF11_ASSIGN(const Plan plan, make_plan(checkpoint, options.plan));
   DF11_ASSIGN(const CardSource card_source, find_card_source(checkpoint, options.base_model));
-  Run run(checkpoint, plan, card_source, options, executor, progress);
+  DF11_ASSIGN(SourceFiles source_files, SourceFiles::find(checkpoint, options.card));
+  Run run(checkpoint, plan, std::move(source_files), card_source, options, executor, progress);
   if (options.dry_run) {
     DF11_ASSIGN(CompressSummary summary, run.execute(nullptr));
     summary.lint = lint_planned(checkpoint.config(), summary.manifest);

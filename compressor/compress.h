@@ -21,7 +21,7 @@ struct CompressOptions {
   bool dry_run = false;           // count and plan, write nothing; `output` is not looked at
   bool force = false;             // replace an existing DF11 artifact at the output path
   bool card = true;               // write a model card as README.md
-  std::string base_model;         // "ORG/NAME" for the card; empty: found out
+  std::string base_model = {};    // "ORG/NAME" for the card; empty: found out
   uint64_t max_shard_bytes = 0;   // 0: a shard for each block of the model
 };
 

@@ -57,15 +57,13 @@ std::string component_of(const fs::path& real_directory) {
   return identifier ? name : "";
 }
 
-FrontMatter read_card(const fs::path& path, std::vector<std::string>& notes) {
-  const auto ignored = [&](const Error& error) {
-    notes.push_back(path.string() + ": nothing is taken from it: " + error.message);
-    return FrontMatter();
-  };
+// A card with nothing to take is a note; one that cannot be read is an error.
+Result<FrontMatter> read_card(const fs::path& path, std::vector<std::string>& notes) {
   const Result<std::string> text = read_text_file(path, kMaxCardBytes);
-  if (!text) return ignored(text.error());
-  Result<FrontMatter> matter = FrontMatter::parse(*text);
-  return matter ? std::move(*matter) : ignored(matter.error());
+  Result<FrontMatter> matter = text ? FrontMatter::parse(*text) : fail(text.error());
+  if (matter || !is_damage(matter.error().code)) return matter;
+  notes.push_back(path.string() + ": nothing is taken from it: " + matter.error().message);
+  return FrontMatter();
 }
 
 // A licence's file belongs to the repository it is named in: the name is kept if the file is copied
@@ -190,10 +188,10 @@ Result<CardSource> find_card_source(const Checkpoint& checkpoint, const std::str
   const std::string card_name(kCardName);
   FrontMatter own, pipeline;
   if (has_file(checkpoint, card_name)) {
-    own = read_card(checkpoint.directory() / card_name, source.notes);
+    DF11_ASSIGN(own, read_card(checkpoint.directory() / card_name, source.notes));
   }
   if (!source.component.empty() && fs::exists(real.parent_path() / card_name, error)) {
-    pipeline = read_card(real.parent_path() / card_name, source.notes);
+    DF11_ASSIGN(pipeline, read_card(real.parent_path() / card_name, source.notes));
   }
   if (base_model.empty()) {
     find_base_model(checkpoint, own, source);

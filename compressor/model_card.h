@@ -22,8 +22,8 @@ struct CardSource {
 
 // Looks at the source's card and config, at the directory's name in a hub cache, and, for a
 // component of a diffusers pipeline, at the pipeline's card (spec/manifest.md section 4). A card
-// that cannot be read is a note. `base_model` may be empty. Errors: invalid_argument when it is no
-// repository name.
+// whose YAML is malformed, or that is too large, is a note. `base_model` may be empty. Errors:
+// invalid_argument when it is no repository name; I/O errors.
 Result<CardSource> find_card_source(const Checkpoint& checkpoint, const std::string& base_model);
 
 // Sizes in bytes, of tensors or of the shards that hold them.

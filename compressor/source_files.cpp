@@ -40,19 +40,23 @@ Result<Sha256> hash_file(const File& file, const ManifestFile& entry,
 
 }  // namespace
 
-SourceFiles::SourceFiles(const Checkpoint& checkpoint, bool card) : checkpoint_(checkpoint) {
+Result<SourceFiles> SourceFiles::find(const Checkpoint& checkpoint, bool card) {
   const fs::path& directory = checkpoint.directory();
+  SourceFiles files(checkpoint);
   for (const Shard& shard : checkpoint.shards().shards()) {
-    shards_.push_back({shard.name, shard.file.size_bytes(), {}});
-    shards_.back().published = published_hash(directory, shard.name);
+    ManifestFile& entry = files.shards_.emplace_back();
+    entry.path = shard.name;
+    entry.size_bytes = shard.file.size_bytes();
+    DF11_ASSIGN(entry.published, published_hash(directory, shard.name));
   }
-  for (const DirectoryEntry& entry : checkpoint.other_files()) {
-    copied_.push_back({entry.relative_path, entry.size_bytes, {}});
-    copied_.back().published = published_hash(directory, entry.relative_path);
-    if (card && entry.relative_path == kCardName) {
-      copied_.back().stored_as = free_card_name(checkpoint);
-    }
+  for (const DirectoryEntry& file : checkpoint.other_files()) {
+    ManifestFile& entry = files.copied_.emplace_back();
+    entry.path = file.relative_path;
+    entry.size_bytes = file.size_bytes;
+    if (card && entry.path == kCardName) entry.stored_as = free_card_name(checkpoint);
+    DF11_ASSIGN(entry.published, published_hash(directory, entry.path));
   }
+  return files;
 }
 
 Result<void> SourceFiles::hash_shard(size_t shard, const Executor& executor, Progress& progress) {
@@ -99,7 +103,7 @@ Result<void> SourceFiles::describe_text(const std::string& name, std::string tex
                                         Manifest& manifest) const {
   const ByteSpan bytes{reinterpret_cast<const uint8_t*>(text.data()), text.size()};
   ManifestFile entry{name, text.size(), {}};
-  entry.published = published_hash(checkpoint_.directory(), name);
+  DF11_ASSIGN(entry.published, published_hash(checkpoint_.directory(), name));
   PublishedHasher hasher(entry.published, text.size());
   hasher.update(bytes);
   Result<Sha256> digest = hasher.finish();

@@ -18,7 +18,8 @@ namespace df11 {
 class SourceFiles {
  public:
   // `card`: the artifact gets a README.md of its own, and the source's is kept under another name.
-  SourceFiles(const Checkpoint& checkpoint, bool card);
+  // Errors: I/O errors of looking for published hashes.
+  static Result<SourceFiles> find(const Checkpoint& checkpoint, bool card);
 
   // Hashes a whole shard. Errors: damaged, I/O errors, cancelled.
   Result<void> hash_shard(size_t shard, const Executor& executor, Progress& progress);
@@ -38,6 +39,7 @@ class SourceFiles {
   Result<void> describe(Manifest& manifest) const;
 
  private:
+  explicit SourceFiles(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
   Result<void> describe_text(const std::string& name, std::string text, Manifest& manifest) const;
 
   const Checkpoint& checkpoint_;

@@ -64,10 +64,18 @@ std::optional<PublishedHash> in_hub_cache(const fs::path& directory, const fs::p
                   at ? revision_or_empty(components[*at + 2]) : "");
 }
 
-std::optional<PublishedHash> in_download_record(const fs::path& root, const std::string& path) {
+Result<std::optional<PublishedHash>> in_download_record(const fs::path& root,
+                                                        const std::string& path) {
   const Result<std::string> text =
       read_text_file(root / ".cache/huggingface/download" / (path + ".metadata"), kMaxRecordBytes);
-  if (!text) return std::nullopt;
+  if (!text) {
+    const ErrorCode code = text.error().code;
+    if (code == ErrorCode::not_found || code == ErrorCode::unsupported ||
+        code == ErrorCode::limit_exceeded) {
+      return std::nullopt;  // no record, or none of this form
+    }
+    return fail(text.error());
+  }
   // Lines: commit, hash (as an HTTP entity tag), time.
   std::string_view rest = *text;
   const auto line = [&] {
@@ -115,10 +123,11 @@ std::string hub_repository(const fs::path& directory) {
   return is_repository_name(name) ? name : "";
 }
 
-std::optional<PublishedHash> published_hash(const fs::path& directory,
-                                            const std::string& relative_path) {
+Result<std::optional<PublishedHash>> published_hash(const fs::path& directory,
+                                                    const std::string& relative_path) {
   if (auto found = in_hub_cache(directory, directory / relative_path)) return found;
-  if (auto found = in_download_record(directory, relative_path)) return found;
+  DF11_ASSIGN(std::optional<PublishedHash> found, in_download_record(directory, relative_path));
+  if (found) return found;
   std::error_code error;
   const fs::path real = fs::canonical(directory, error);
   if (error || !real.has_filename()) return std::nullopt;

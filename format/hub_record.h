@@ -32,9 +32,10 @@ struct PublishedHash {
 
 // Looks for a record of `relative_path` in `directory`: a symbolic link into a hub cache's blobs,
 // which are named by their hash, or .cache/huggingface/download/PATH.metadata there or in the
-// parent directory (for components of a pipeline). Nothing when there is none that can be read.
-std::optional<PublishedHash> published_hash(const std::filesystem::path& directory,
-                                            const std::string& relative_path);
+// parent directory (for components of a pipeline). Nothing when there is none that means anything.
+// Errors: I/O errors, so that a failing disk does not pass for a missing record.
+Result<std::optional<PublishedHash>> published_hash(const std::filesystem::path& directory,
+                                                    const std::string& relative_path);
 
 // SHA-256 of a file that is streamed past, and the check of its published hash.
 class PublishedHasher {

@@ -307,9 +307,7 @@ TEST_F(RestoreTest, TensorsOnly) {
   const std::string config =
       "{\n  \"hidden_size\": 96,\n  \"intermediate_size\": 64,\n  \"model_type\": \"qwen3\"\n}\n";
   write_file(source() / "config.json", config);
-  CompressOptions without_card;
-  without_card.card = false;
-  compress_or_throw(source(), artifact(), without_card);
+  compress_or_throw(source(), artifact(), without_card());
   RestoreOptions options;
   options.tensors_only = options.verify = true;
   for (const bool has_manifest : {true, false}) {

@@ -168,6 +168,12 @@ void compress_or_throw(const fs::path& source, const fs::path& output,
   value_or_throw(run_compress(source, output, options));
 }
 
+CompressOptions without_card() {
+  CompressOptions options;
+  options.card = false;
+  return options;
+}
+
 Manifest read_manifest(const fs::path& artifact) {
   return value_or_throw(Manifest::parse(read_file(artifact / kManifestName)));
 }

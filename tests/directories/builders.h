@@ -65,6 +65,9 @@ Result<VerifyReport> run_verify(const fs::path& artifact, const fs::path& source
 void compress_or_throw(const fs::path& source, const fs::path& output,
                        const CompressOptions& options = {});
 
+// For tests that drop the manifest: without it a model card is a file that the source lacks.
+CompressOptions without_card();
+
 Manifest read_manifest(const fs::path& artifact);
 void edit_manifest(const fs::path& artifact, const std::function<void(Manifest&)>& edit);
 // Makes every size and SHA-256 of `artifact`'s manifest those of its files as they are now.

@@ -35,6 +35,12 @@ class HubRecordTest : public ::testing::Test {
     write_file(directory_ / "local/.cache/huggingface/download" / (path + ".metadata"), text);
   }
 
+  static std::optional<PublishedHash> found(const fs::path& directory, const std::string& path) {
+    const Result<std::optional<PublishedHash>> result = published_hash(directory, path);
+    EXPECT_TRUE(succeeded(result));
+    return result.value_or(std::nullopt);
+  }
+
   TemporaryDirectory directory_;
 };
 
@@ -68,16 +74,16 @@ TEST_F(HubRecordTest, RepositoryOfACacheDirectory) {
 TEST_F(HubRecordTest, HubCache) {
   write_cached("model.safetensors", kHelloSha256);
   write_cached("transformer/config.json", kHelloGit);
-  EXPECT_EQ(published_hash(snapshot(), "model.safetensors"),
+  EXPECT_EQ(found(snapshot(), "model.safetensors"),
             (PublishedHash{"sha256", kHelloSha256, "hub cache", kRevision}));
-  EXPECT_EQ(published_hash(snapshot(), "transformer/config.json"),
+  EXPECT_EQ(found(snapshot(), "transformer/config.json"),
             (PublishedHash{"git-blob-sha1", kHelloGit, "hub cache", kRevision}));
-  EXPECT_EQ(published_hash(snapshot() / "transformer", "config.json"),
+  EXPECT_EQ(found(snapshot() / "transformer", "config.json"),
             (PublishedHash{"git-blob-sha1", kHelloGit, "hub cache", kRevision}));
   // A directory of links to a snapshot's files: the revision is not to be seen from there.
   fs::create_directories(directory_ / "mine");
   fs::create_symlink(snapshot() / "model.safetensors", directory_ / "mine/model.safetensors");
-  EXPECT_EQ(published_hash(directory_ / "mine", "model.safetensors"),
+  EXPECT_EQ(found(directory_ / "mine", "model.safetensors"),
             (PublishedHash{"sha256", kHelloSha256, "hub cache", ""}));
 }
 
@@ -88,8 +94,8 @@ TEST_F(HubRecordTest, NoRecordInACache) {
   write_file(directory_ / "blobs" / kHelloSha256, kHello);  // named like a blob, but no link
   fs::create_symlink("nowhere", snapshot() / "dangling");
   for (const char* path : {"etag", "short", "plain", "dangling", "absent"})
-    EXPECT_EQ(published_hash(snapshot(), path), std::nullopt) << path;
-  EXPECT_EQ(published_hash(directory_ / "blobs", kHelloSha256), std::nullopt);
+    EXPECT_EQ(found(snapshot(), path), std::nullopt) << path;
+  EXPECT_EQ(found(directory_ / "blobs", kHelloSha256), std::nullopt);
 }
 
 TEST_F(HubRecordTest, DownloadRecord) {
@@ -97,13 +103,13 @@ TEST_F(HubRecordTest, DownloadRecord) {
   write_record("a.txt", kRevision + "\n" + kHelloGit + "\n1700000000.5\n");
   write_record("transformer/b.bin", kRevision + "\r\n\"" + kHelloSha256 + "\"\r\n1700000000.5\r\n");
   fs::create_directories(local / "transformer");
-  EXPECT_EQ(published_hash(local, "a.txt"),
+  EXPECT_EQ(found(local, "a.txt"),
             (PublishedHash{"git-blob-sha1", kHelloGit, "download record", kRevision}));
   const PublishedHash component{"sha256", kHelloSha256, "download record", kRevision};
-  EXPECT_EQ(published_hash(local, "transformer/b.bin"), component);
-  EXPECT_EQ(published_hash(local / "transformer", "b.bin"), component);
-  EXPECT_EQ(published_hash(local / "transformer/", "b.bin"), component);
-  EXPECT_EQ(published_hash(local, "b.bin"), std::nullopt);
+  EXPECT_EQ(found(local, "transformer/b.bin"), component);
+  EXPECT_EQ(found(local / "transformer", "b.bin"), component);
+  EXPECT_EQ(found(local / "transformer/", "b.bin"), component);
+  EXPECT_EQ(found(local, "b.bin"), std::nullopt);
 }
 
 TEST_F(HubRecordTest, RecordsThatAreNone) {
@@ -112,10 +118,10 @@ TEST_F(HubRecordTest, RecordsThatAreNone) {
         kRevision + "\n" + std::string(5000, 'a') + "\n",
         kRevision + "\n" + std::string(40, 'A') + "\n"}) {
     write_record("a.txt", text);
-    EXPECT_EQ(published_hash(directory_ / "local", "a.txt"), std::nullopt) << text;
+    EXPECT_EQ(found(directory_ / "local", "a.txt"), std::nullopt) << text;
   }
   write_record("a.txt", "main\n" + kHelloGit + "\n");
-  EXPECT_EQ(published_hash(directory_ / "local", "a.txt")->revision, "");
+  EXPECT_EQ(found(directory_ / "local", "a.txt")->revision, "");
 }
 
 TEST_F(HubRecordTest, HasherChecks) {

@@ -18,13 +18,7 @@ class VerifyFixture : public ::testing::Test {
   void SetUp() override {
     write_sharded_checkpoint(source());
     write_file(source() / "assets/logo.png", "png");
-    compress();
-  }
-
-  void compress() const {
-    CompressOptions options;
-    options.card = false;  // without a manifest it is a finding: model_card_test looks at it
-    compress_or_throw(source(), artifact(), options);
+    compress_or_throw(source(), artifact(), without_card());
   }
 
   fs::path source() const { return directory_ / "source"; }
