@@ -63,7 +63,8 @@ Error&& Error::in_tensor(std::string_view name) && {
 
 Error system_error(int errno_value, std::string_view action, std::string_view path) {
   ErrorCode code = ErrorCode::io_error;
-  if (errno_value == ENOENT || errno_value == ENOTDIR) code = ErrorCode::not_found;
+  if (errno_value == ENOENT || errno_value == ENOTDIR || errno_value == ENAMETOOLONG)
+    code = ErrorCode::not_found;
   if (errno_value == EEXIST || errno_value == ENOTEMPTY) code = ErrorCode::already_exists;
   if (errno_value == ENOSPC || errno_value == EDQUOT) code = ErrorCode::no_space;
   return Error{

@@ -1,10 +1,8 @@
 // Many groups a call: mixed plans, more than a launch takes, several streams, a captured graph.
 #include <cuda_runtime.h>
 
-#include <chrono>
 #include <cmath>
 #include <memory>
-#include <thread>
 
 #include "device.h"
 #include "support/named_inputs.h"
@@ -49,27 +47,6 @@ class CudaBatch : public DeviceTest {
     if (!IsSkipped()) status.emplace();
   }
 };
-
-// An upload waits for nothing but its own stream, and nothing of it may wait for another one: work
-// on the default stream would then come after the upload, and wipe it out.
-TEST_F(CudaBatch, UploadKeepsToItsStream) {
-  const std::vector<uint16_t> expected = random_words(100'000, {8, 4, 2, 1}, 90, 6);
-  const Result<HostGroup> host = host_group(encode_words(expected));
-  ASSERT_TRUE(succeeded(host));
-  cudaStream_t stream = nullptr;
-  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-  const auto wait = [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(300)); };
-  ASSERT_EQ(cudaLaunchHostFunc(nullptr, wait, nullptr), cudaSuccess);
-  Result<cuda::PreparedGroup> group = cuda::PreparedGroup::upload(*host, 0, stream);
-  ASSERT_TRUE(succeeded(group));
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  words.push_back(expected);
-  groups.push_back(std::move(*group));
-  outputs.push_back(std::make_unique<GuardedWords>(expected.size()));
-  ASSERT_TRUE(succeeded(cuda::decode(targets(), status->word(), stream)));
-  expect_decoded();
-  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
-}
 
 TEST_F(CudaBatch, SevenTensorsInOneLaunch) {
   for (const size_t n : {160000, 40001, 40002, 160003, 480000, 480001, 480007}) add(n, 0.7);

@@ -66,7 +66,7 @@ class MutationTest : public ::testing::Test {
     write_safetensors(source() / "model-00001-of-00002.safetensors", first);
     write_safetensors(source() / "model-00002-of-00002.safetensors", second);
     write_index(source() / "model.safetensors.index.json", index);
-    compress_or_throw(source(), artifact());
+    compress_or_throw(source(), artifact(), without_card());
   }
   fs::path source() const { return directory_ / "source"; }
   fs::path artifact() const { return directory_ / "artifact"; }
