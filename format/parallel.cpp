@@ -4,6 +4,7 @@
 
 #include "format/first_error.h"
 
+#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/info.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/parallel_pipeline.h>
@@ -11,8 +12,20 @@
 
 namespace df11 {
 
+namespace {
+
+// TBB keeps to the number of cores and prints a warning when more threads are asked for.
+void allow_more_threads_than_cores() {
+  constexpr size_t kMaxThreads = 4096;
+  static const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, kMaxThreads);
+}
+
+}  // namespace
+
 struct Executor::Arena {
-  explicit Arena(int n) : arena(n) {}
+  explicit Arena(int n) : arena(n) {
+    if (n > tbb::info::default_concurrency()) allow_more_threads_than_cores();
+  }
   mutable tbb::task_arena arena;
 };
 

@@ -1,15 +1,13 @@
 // Plans of published model families. families/*.json has the tensors of each, as the model classes
 // of transformers and diffusers name them, and what becomes of every one, in both granularities;
 // where upstream has published a pattern_dict, ours must be the same.
-//
-// In the files {0..2} stands for each of the numbers, in any name.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "compressor/plan.h"
 #include "compressor/plan_patterns.h"
-#include "directories/builders.h"
+#include "directories/family.h"
 #include "format/module_names.h"
 #include "support/result_matchers.h"
 #include "support/temporary_directory.h"
@@ -17,94 +15,11 @@
 namespace df11::test {
 namespace {
 
-using Names = std::vector<std::string>;
-using NamesByKey = std::map<std::string, Names>;
-
-// "a.{0..2}.b" -> "a.0.b", "a.1.b", "a.2.b".
-Names expanded(const std::string& text) {
-  const size_t open = text.find('{'), dots = text.find("..", open), close = text.find('}');
-  if (open == text.npos) return {text};
-  Names names;
-  for (int i = std::stoi(text.substr(open + 1)); i <= std::stoi(text.substr(dots + 2)); ++i)
-    names.push_back(text.substr(0, open) + std::to_string(i) + text.substr(close + 1));
-  return names;
-}
-
-Json read_json(const fs::path& path) {
-  const Result<Json> json = parse_json(read_file(path));
-  if (!json) throw std::runtime_error(path.string() + ": " + json.error().describe());
-  return *json;
-}
-
-PatternDict pattern_dict(const Json& object) {
-  return find_pattern_dict(object).value();
-}
-
-class Family {
- public:
-  explicit Family(const fs::path& path) : root_(read_json(path)) {}
-
-  void write_checkpoint(const fs::path& directory) const {
-    std::vector<Tensor> tensors;
-    for (const auto& [names, description] : root_["tensors"].items()) {
-      const Shape shape(description.begin() + 1, description.end());
-      for (const std::string& name : expanded(names))
-        tensors.push_back(
-            zeros(name, parse_dtype(description[0].get<std::string>()).value(), shape));
-    }
-    write_safetensors(directory / "model.safetensors", tensors);
-    write_file(directory / "config.json", root_["config"].dump());
-  }
-
-  NamesByKey groups(const std::string& granularity) const {
-    NamesByKey groups;
-    const Json& expected = root_[granularity];
-    if (granularity == "tensor") {
-      for (const Json& names : expected["coded"]) {
-        for (const std::string& module : expanded(names)) groups[module] = {};
-      }
-      return groups;
-    }
-    for (const auto& [names, members] : expected["groups"].items()) {
-      for (const std::string& module : expanded(names)) groups[module] = members.get<Names>();
-    }
-    return groups;
-  }
-
-  // Reason of each verbatim tensor.
-  std::map<std::string, std::string> verbatim(const std::string& granularity) const {
-    std::map<std::string, std::string> reasons;
-    for (const Json* object : {&root_, &root_[granularity]}) {
-      const Json* verbatim = json_find(*object, "verbatim");
-      if (verbatim == nullptr) continue;
-      for (const auto& [reason, names] : verbatim->items()) {
-        for (const Json& name : names) {
-          for (const std::string& tensor : expanded(name)) reasons[tensor] = reason;
-        }
-      }
-    }
-    return reasons;
-  }
-
-  // For block granularity: upstream's where it has published one.
-  PatternDict patterns() const {
-    const Json& expected = root_["block"];
-    if (const Json* name = json_find(expected, "published"); name != nullptr) {
-      static const Json published = read_json(DF11_GOLDEN_DIR "/published_pattern_dicts.json");
-      return pattern_dict(published[name->get<std::string>()]);
-    }
-    return json_find(expected, "pattern_dict") == nullptr ? PatternDict{} : pattern_dict(expected);
-  }
-
- private:
-  Json root_;
-};
-
 class PlanFamilyTest : public ::testing::TestWithParam<std::string> {
  protected:
   // Compares the plan with what the file says; returns its pattern_dict.
   PatternDict check(const std::string& granularity, const PlanOptions& options) {
-    const Family family(fs::path(DF11_FAMILIES_DIR) / (GetParam() + ".json"));
+    const Family family(GetParam());
     family.write_checkpoint(directory_.path());
     const Result<Checkpoint> checkpoint = Checkpoint::open(directory_.path());
     EXPECT_TRUE(succeeded(checkpoint));
@@ -142,16 +57,8 @@ TEST_P(PlanFamilyTest, ByTensor) {
 TEST_P(PlanFamilyTest, ByBlock) {
   PlanOptions options;
   options.granularity = Granularity::kBlock;
-  const Family family(fs::path(DF11_FAMILIES_DIR) / (GetParam() + ".json"));
+  const Family family(GetParam());
   EXPECT_EQ(check("block", options), family.patterns());
-}
-
-Names family_names() {
-  Names names;
-  for (const auto& entry : fs::directory_iterator(DF11_FAMILIES_DIR))
-    names.push_back(entry.path().stem().string());
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, PlanFamilyTest, ::testing::ValuesIn(family_names()),
