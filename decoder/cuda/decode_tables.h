@@ -106,8 +106,9 @@ inline constexpr uint32_t kMaxImageBytes =
 // The mean code length decides. Longer codes want the wider peek; very long ones, which only a code
 // that does not fit its data has, make lookups of several codes useless.
 DecodePlan choose_plan(uint64_t n_code_bytes, uint64_t n_elements);
+// Of the plans with lookups of several codes.
 constexpr int peek_bits(DecodePlan plan) {
-  return plan == DecodePlan::kPeek11 ? 11 : plan == DecodePlan::kPeek12 ? 12 : 0;
+  return plan == DecodePlan::kPeek12 ? 12 : 11;
 }
 constexpr uint32_t rows_offset(DecodePlan plan) {
   return plan == DecodePlan::kOneCode ? 0 : PeekLayout::rows_offset(peek_bits(plan));
