@@ -34,7 +34,7 @@ std::vector<double> frequencies_of_entropy(double bits) {
   return geometric(low);
 }
 
-CudaCase of_distribution(std::string name, size_t n, std::vector<double> frequencies) {
+CudaCase of_distribution(std::string name, size_t n, const std::vector<double>& frequencies) {
   return {std::move(name), {n}, [n, frequencies](size_t, const Executor& executor) {
             return weights_of_distribution(n, frequencies, 7, executor);
           }};
