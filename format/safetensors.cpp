@@ -170,7 +170,7 @@ class HeaderSax final : public JsonSax {
     return true;
   }
 
-  bool refuse(std::string why) {
+  bool refuse(const std::string& why) {
     problem = "header: ";
     if (!current_key_.empty()) problem += json_quote(current_key_) + ": ";
     problem += why;
