@@ -55,7 +55,7 @@ $quick && exit 0
 # The sanitizers take the tests that run in one process, and build no more than those need.
 step "address and undefined-behaviour sanitizers"
 build asan -DDF11_TESTS=ON -DDF11_CUDA=OFF -- unit_tests parallel_tests fuzz_targets
-ctest --preset asan -j "$jobs" -LE 'slow|interop|gpu|cli'
+ctest --preset asan -j "$jobs" -L 'unit|parallel' -LE cli
 
 step "thread sanitizer, on what runs in parallel"
 build tsan -DDF11_TESTS=ON -DDF11_CUDA=OFF -- parallel_tests
