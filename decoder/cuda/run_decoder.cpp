@@ -51,7 +51,7 @@ class Lane {
 
   // Decodes `run` on the current device; the status word of the kernel.
   Result<uint32_t> decode(const TableImage& image, const BlockRun& run, uint16_t* words) {
-    const Result<uint32_t> status = enqueue_and_wait(image, run, words);
+    Result<uint32_t> status = enqueue_and_wait(image, run, words);
     // What is enqueued uses the caller's buffers.
     if (!status && stream_ != nullptr) (void)cudaStreamSynchronize(stream_);
     return status;
