@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,7 +40,25 @@ struct RestorePlan {
   uint64_t total_bytes() const;
 };
 
-// The source's files, byte for byte, as the artifact's manifest describes them
+// Plans the source's files, byte for byte, one at a time.
+class RestorePlanner {
+ public:
+  // The artifact must have a manifest, and must outlive the planner. Errors: malformed_group.
+  static Result<RestorePlanner> make(const Artifact& artifact);
+
+  // A file of the manifest's `source_files`. Errors: damaged, malformed_*.
+  Result<RestoredFile> plan(const ManifestFile& source) const;
+
+ private:
+  Result<std::string> holder_of(const ManifestFile& source) const;
+  Result<void> add_tensors(RestoredFile& file) const;
+
+  const Manifest* manifest_ = nullptr;
+  std::map<std::string, StoredTensor> stored_;
+  std::map<std::string, const ManifestFile*> by_path_, by_sha256_;
+};
+
+// All of the source's files, as the artifact's manifest describes them
 // (spec/manifest.md section 5). The artifact must have one, and must outlive the plan.
 // Errors: damaged, malformed_*.
 Result<RestorePlan> plan_restore(const Artifact& artifact);
