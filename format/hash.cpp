@@ -31,15 +31,6 @@ EVP_MD_CTX* evp_context(void* context) {
   return static_cast<EVP_MD_CTX*>(context);
 }
 
-void* start_evp(const EVP_MD* algorithm) {
-  EVP_MD_CTX* context = EVP_MD_CTX_new();
-  if (context == nullptr || EVP_DigestInit_ex(context, algorithm, nullptr) != 1) {
-    EVP_MD_CTX_free(context);
-    throw std::bad_alloc();
-  }
-  return context;
-}
-
 }  // namespace
 
 std::string hex_encode(ByteSpan bytes) {
@@ -99,19 +90,28 @@ Xxh128 Xxh128Hasher::digest() const {
   return result;
 }
 
-void EvpDelete::operator()(void* context) const {
+void EvpHasher::Delete::operator()(void* context) const {
   EVP_MD_CTX_free(evp_context(context));
 }
 
-Sha256Hasher::Sha256Hasher() : context_(start_evp(EVP_sha256())) {}
+EvpHasher::EvpHasher(const char* algorithm) : context_(EVP_MD_CTX_new()) {
+  if (!context_ || EVP_DigestInit_ex(evp_context(context_.get()), EVP_get_digestbyname(algorithm),
+                                     nullptr) != 1) {
+    throw std::bad_alloc();
+  }
+}
 
-void Sha256Hasher::update(ByteSpan bytes) {
+void EvpHasher::update(ByteSpan bytes) {
   EVP_DigestUpdate(evp_context(context_.get()), bytes.data(), bytes.size());
+}
+
+void EvpHasher::finish(uint8_t* digest) {
+  EVP_DigestFinal_ex(evp_context(context_.get()), digest, nullptr);
 }
 
 Sha256 Sha256Hasher::digest() {
   Sha256 result;
-  EVP_DigestFinal_ex(evp_context(context_.get()), result.bytes.data(), nullptr);
+  finish(result.bytes.data());
   return result;
 }
 
@@ -121,19 +121,15 @@ Sha256 sha256(ByteSpan bytes) {
   return hasher.digest();
 }
 
-GitBlobHasher::GitBlobHasher(uint64_t size_bytes) : context_(start_evp(EVP_sha1())) {
+GitBlobHasher::GitBlobHasher(uint64_t size_bytes) : EvpHasher("SHA1") {
   std::string head = "blob " + std::to_string(size_bytes);
   head += '\0';
   update({reinterpret_cast<const uint8_t*>(head.data()), head.size()});
 }
 
-void GitBlobHasher::update(ByteSpan bytes) {
-  EVP_DigestUpdate(evp_context(context_.get()), bytes.data(), bytes.size());
-}
-
 Sha1 GitBlobHasher::digest() {
   Sha1 result;
-  EVP_DigestFinal_ex(evp_context(context_.get()), result.bytes.data(), nullptr);
+  finish(result.bytes.data());
   return result;
 }
 

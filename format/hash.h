@@ -49,32 +49,36 @@ class Xxh128Hasher {
   std::unique_ptr<void, Delete> state_;
 };
 
-struct EvpDelete {
-  void operator()(void* context) const;
-};
-
-class Sha256Hasher {
+// What hashers of OpenSSL share.
+class EvpHasher {
  public:
-  Sha256Hasher();
   void update(ByteSpan bytes);
-  Sha256 digest();  // once
+
+ protected:
+  explicit EvpHasher(const char* algorithm);
+  void finish(uint8_t* digest);  // once
 
  private:
-  std::unique_ptr<void, EvpDelete> context_;
+  struct Delete {
+    void operator()(void* context) const;
+  };
+  std::unique_ptr<void, Delete> context_;
+};
+
+class Sha256Hasher : public EvpHasher {
+ public:
+  Sha256Hasher() : EvpHasher("SHA256") {}
+  Sha256 digest();  // once
 };
 
 Sha256 sha256(ByteSpan bytes);
 
 // The name git gives a file of `size_bytes` bytes: SHA-1 of "blob SIZE\0" and the bytes. Hubs
 // publish it for files that they keep in git itself; it is no defence against an adversary.
-class GitBlobHasher {
+class GitBlobHasher : public EvpHasher {
  public:
   explicit GitBlobHasher(uint64_t size_bytes);
-  void update(ByteSpan bytes);
   Sha1 digest();  // once
-
- private:
-  std::unique_ptr<void, EvpDelete> context_;
 };
 
 class Executor;

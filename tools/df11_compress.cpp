@@ -30,8 +30,7 @@ int run(int argc, char** argv) {
   CLI::Option* output_option = app.add_option("OUTPUT", output, "directory to create");
   app.add_flag("--dry-run", options.dry_run,
                "print the plan and the exact output size, write nothing");
-  app.add_option("--threads", n_threads, "threads to use (default: all)")
-      ->check(CLI::Range(1, 4096));
+  cli::add_threads_option(app, n_threads);
   app.add_flag("--force", options.force, "replace OUTPUT if it is a DF11 artifact");
   CLI::Option* granularity_option =
       app.add_option("--granularity", granularity,
@@ -59,8 +58,7 @@ int run(int argc, char** argv) {
                  "merge into numbered files of at most 5GB, 500MiB, ... (default: one a block)")
       ->transform(cli::file_size())
       ->option_text("SIZE");
-  app.add_flag("--quiet", quiet, "no progress and no summary");
-  app.add_flag("--json", json, "print the summary as JSON");
+  cli::add_summary_options(app, quiet, json);
   app.footer(
       "Exit codes: 0 done, 2 could not do it, 130/143 stopped by a signal.\n"
       "Afterwards: df11-verify OUTPUT --source SOURCE");

@@ -86,11 +86,9 @@ int run(int argc, char** argv) {
   app.add_flag("--tensors-only", options.tensors_only,
                "write the tensors to new .safetensors files; for artifacts without a manifest");
   app.add_flag("--force", options.force, "replace OUTPUT if it holds no other files");
-  app.add_option("--threads", n_threads, "threads to use (default: all)")
-      ->check(CLI::Range(1, 4096));
+  cli::add_threads_option(app, n_threads);
   cli::add_device_option(app, device);
-  app.add_flag("--quiet", quiet, "no progress and no summary");
-  app.add_flag("--json", json, "print the summary as JSON");
+  cli::add_summary_options(app, quiet, json);
   app.footer(
       "Exit codes: 0 done, 1 the artifact is damaged, 2 could not do it, 130/143 stopped by a "
       "signal.");

@@ -196,8 +196,7 @@ int run(int argc, char** argv) {
   int n_threads = 0;
   bool json = false;
   app.add_option("DIR", directory, "DF11 artifact or checkpoint directory")->required();
-  app.add_option("--threads", n_threads, "threads to use (default: all)")
-      ->check(CLI::Range(1, 4096));
+  cli::add_threads_option(app, n_threads);
   app.add_flag("--json", json, "print JSON");
   app.footer("Exit codes: 0 done, 2 could not do it, 130/143 stopped by a signal.");
   if (const auto exit_code = cli::parse(app, argc, argv)) return *exit_code;

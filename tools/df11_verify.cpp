@@ -85,8 +85,7 @@ int run(int argc, char** argv) {
           ->option_text("FILE");
   app.add_flag("--lint", options.lint,
                "also look for what the dfloat11 package's loader cannot take; errors fail");
-  app.add_option("--threads", n_threads, "threads to use (default: all)")
-      ->check(CLI::Range(1, 4096));
+  cli::add_threads_option(app, n_threads);
   cli::add_device_option(app, device);
   app.add_flag("--quiet", outputs.quiet, "print nothing but errors; see the exit code");
   app.add_flag("--json", outputs.json, "print the report as JSON");

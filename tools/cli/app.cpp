@@ -47,6 +47,16 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv) {
   }
 }
 
+void add_threads_option(CLI::App& app, int& n_threads) {
+  app.add_option("--threads", n_threads, "threads to use (default: all)")
+      ->check(CLI::Range(1, 4096));
+}
+
+void add_summary_options(CLI::App& app, bool& quiet, bool& json) {
+  app.add_flag("--quiet", quiet, "no progress and no summary");
+  app.add_flag("--json", json, "print the summary as JSON");
+}
+
 void add_device_option(CLI::App& app, DeviceChoice& device) {
   const std::map<std::string, DeviceChoice> devices = {
       {"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}};

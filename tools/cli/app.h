@@ -29,6 +29,12 @@ inline constexpr int kExitFailed = 2;    // could not do it: usage, I/O, unsuppo
 // usage), or nothing.
 std::optional<int> parse(CLI::App& app, int argc, char** argv);
 
+// Adds --threads; 0 stands for all.
+void add_threads_option(CLI::App& app, int& n_threads);
+
+// Adds --quiet and --json of programs that end in a summary.
+void add_summary_options(CLI::App& app, bool& quiet, bool& json);
+
 // Adds --device, which says what decodes.
 void add_device_option(CLI::App& app, DeviceChoice& device);
 
