@@ -4,8 +4,10 @@
 #include <atomic>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 
+#include "compressor/finished_shards.h"
 #include "compressor/merge_shards.h"
 #include "compressor/model_card.h"
 #include "compressor/plan_patterns.h"
@@ -99,13 +101,23 @@ class Run {
 
   Result<void> write_shard(size_t i) {
     if (directory_ == nullptr) return {};
+    if (options_.resume) {
+      DF11_ASSIGN(const std::optional<Sha256> finished,
+                  find_finished(jobs_[i], *directory_, executor_, progress_));
+      if (finished) {
+        shard_digests_[i] = *finished;
+        ++n_reused_;
+        return {};
+      }
+    }
     DF11_ASSIGN(shard_digests_[i], jobs_[i].write(*directory_, executor_, progress_));
-    return {};
+    return record_finished(jobs_[i], shard_digests_[i], *directory_);
   }
 
   // config.json, index, model card and manifest, from what the shards turned out to be.
   Result<CompressSummary> finish() {
     CompressSummary summary;
+    summary.n_reused = n_reused_;
     Manifest& manifest = summary.manifest;
     DF11_TRY(describe(manifest));
     uint64_t total_size_bytes = 0, n_parameters = 0, shard_bytes = 0;
@@ -239,7 +251,14 @@ class Run {
   std::vector<ShardJob> jobs_;
   std::vector<Task> tasks_;
   std::vector<Sha256> shard_digests_;
+  std::atomic<uint64_t> n_reused_{0};
 };
+
+std::set<std::string> files_of(const Manifest& manifest) {
+  std::set<std::string> files = {std::string(kManifestName)};
+  for (const ManifestFile& file : manifest.files) files.insert(file.path);
+  return files;
+}
 
 // What --force may replace.
 Result<void> replaces_artifact(const fs::path& output) {
@@ -277,10 +296,17 @@ Result<CompressSummary> compress(const fs::path& source, const fs::path& output,
     summary.lint = lint_planned(checkpoint.config(), summary.manifest);
     return summary;
   }
-  DF11_ASSIGN(PartialOutput partial, PartialOutput::create(output, options.force));
-  DF11_ASSIGN(CompressSummary summary, run.execute(&partial.path()));
+  DF11_ASSIGN(PartialOutput partial, PartialOutput::create(output, options.force, options.resume));
+  DF11_TRY(partial.remove_others(finished_files(partial.path())));
+  Result<CompressSummary> summary = run.execute(&partial.path());
+  if (!summary) {
+    if (summary.error().code == ErrorCode::cancelled && !finished_files(partial.path()).empty())
+      partial.keep();
+    return summary;
+  }
+  DF11_TRY(partial.remove_others(files_of(summary->manifest)));
   DF11_ASSIGN(const Artifact artifact, Artifact::open(partial.path()));
-  DF11_ASSIGN(summary.lint, lint_for_upstream(artifact));
+  DF11_ASSIGN(summary->lint, lint_for_upstream(artifact));
   DF11_TRY(partial.publish());
   return summary;
 }

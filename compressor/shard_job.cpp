@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "format/df11_layout.h"
+#include "format/version.h"
 
 namespace df11 {
 
@@ -317,8 +318,8 @@ Result<void> ShardJob::write_group(const CodedGroup& group, const File& file,
   return encoder.finish();
 }
 
-Result<void> ShardJob::copy_verbatim(const VerbatimCopy& copy, const File& file,
-                                     const Executor& executor, Progress& progress) {
+Result<void> ShardJob::read_verbatim(VerbatimCopy& copy, const File* file, const Executor& executor,
+                                     Progress& progress) {
   const uint64_t begin = offset_of(copy.tensor->info.name);
   const std::vector<Slice> slices = slices_of(*copy.tensor);
   std::vector<std::optional<Pool<ScratchBuffer<uint8_t>>::Lease>> held(slices.size());
@@ -329,7 +330,8 @@ Result<void> ShardJob::copy_verbatim(const VerbatimCopy& copy, const File& file,
         held[i].emplace(buffers_->chunks.take());
         const MutableByteSpan bytes{(*held[i])->ensure(kSliceBytes), slices[i].size_bytes};
         DF11_TRY(checkpoint_->shards().read(*copy.tensor, slices[i].offset_bytes, bytes));
-        return file.write_exact(bytes, begin + slices[i].offset_bytes);
+        if (file == nullptr) return {};
+        return file->write_exact(bytes, begin + slices[i].offset_bytes);
       },
       [&](size_t i) -> Result<void> {
         if (!copy.hashed) hasher.update({(*held[i])->data(), slices[i].size_bytes});
@@ -338,7 +340,36 @@ Result<void> ShardJob::copy_verbatim(const VerbatimCopy& copy, const File& file,
         return {};
       }));
   if (!copy.hashed) tensors_[copy.manifest_index].xxh3_128 = hasher.digest();
+  copy.hashed = true;
   return {};
+}
+
+Result<void> ShardJob::hash_verbatim(const Executor& executor, Progress& progress) {
+  for (VerbatimCopy& copy : verbatim_) {
+    if (!copy.hashed) DF11_TRY(read_verbatim(copy, nullptr, executor, progress));
+  }
+  return {};
+}
+
+void ShardJob::skip_pass_2(Progress& progress) {
+  for (const ManifestGroup& group : groups_) progress.add(2 * group.n_elements);
+  coded_.clear();
+}
+
+Sha256 ShardJob::made_from() const {
+  Sha256Hasher hasher;
+  const auto add = [&](std::string_view text) {
+    const uint64_t n_bytes = text.size();
+    hasher.update({reinterpret_cast<const uint8_t*>(&n_bytes), sizeof n_bytes});
+    hasher.update({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  };
+  add(kVersion);
+  add(header_.serialize());
+  for (const ManifestTensor& tensor : tensors_) {
+    add(tensor.name);
+    add(tensor.xxh3_128.hex());
+  }
+  return hasher.digest();
 }
 
 Result<Sha256> ShardJob::write(const std::filesystem::path& directory, const Executor& executor,
@@ -348,8 +379,7 @@ Result<Sha256> ShardJob::write(const std::filesystem::path& directory, const Exe
   const std::string head = header_.serialize();
   DF11_TRY(file.write_exact({reinterpret_cast<const uint8_t*>(head.data()), head.size()}, 0));
   for (const CodedGroup& group : coded_) DF11_TRY(write_group(group, file, executor, progress));
-  for (const VerbatimCopy& copy : verbatim_)
-    DF11_TRY(copy_verbatim(copy, file, executor, progress));
+  for (VerbatimCopy& copy : verbatim_) DF11_TRY(read_verbatim(copy, &file, executor, progress));
   coded_.clear();
   Progress not_shown;  // reading back what was just written is no progress in source bytes
   DF11_ASSIGN(const Sha256 digest, sha256_of_file(file, header_.file_bytes(), executor, not_shown));

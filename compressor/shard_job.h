@@ -45,6 +45,14 @@ class ShardJob {
   // Where the first tensor lies in the source: shard and offset.
   std::pair<size_t, uint64_t> source_position() const;
 
+  // Instead of pass 2, when the shard is there already. hash_verbatim() reads the tensors that pass
+  // 1 has not read.
+  Result<void> hash_verbatim(const Executor& executor, Progress& progress);
+  void skip_pass_2(Progress& progress);
+  // Stands for all that the shard's bytes depend on: program version, header, names and hashes of
+  // the tensors in order. After write() or hash_verbatim().
+  Sha256 made_from() const;
+
   // Pass 2: writes the shard to `directory`, synced, and returns its SHA-256.
   Result<Sha256> write(const std::filesystem::path& directory, const Executor& executor,
                        Progress& progress);
@@ -98,7 +106,8 @@ class ShardJob {
                      const std::string& reason);
   Result<void> write_group(const CodedGroup& group, const File& file, const Executor& executor,
                            Progress& progress);
-  Result<void> copy_verbatim(const VerbatimCopy& copy, const File& file, const Executor& executor,
+  // Reads the tensor, hashes it unless that is done, and writes it to `file`, which may be null.
+  Result<void> read_verbatim(VerbatimCopy& copy, const File* file, const Executor& executor,
                              Progress& progress);
   ManifestTensor manifest_tensor(const TensorLocation& tensor) const;
   uint64_t offset_of(const std::string& tensor) const;

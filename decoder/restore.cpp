@@ -96,6 +96,7 @@ class Run {
     DF11_TRY(for_each_file([this](size_t i) { return write_file(i); }));
     if (options_.verify) DF11_TRY(for_each_file([this](size_t i) { return read_back(i); }));
     RestoreSummary summary;
+    summary.n_reused = n_reused_;
     for (size_t i = 0; i < plan_.files.size(); ++i) {
       summary.files.push_back({plan_.files[i].path, plan_.files[i].size_bytes, digests_[i]});
       summary.n_tensors += plan_.files[i].tensors.size();
@@ -104,6 +105,9 @@ class Run {
     summary.flat_tensors = plan_.flat_tensors;
     return summary;
   }
+
+  // Whether a run that was cancelled has something to go on from.
+  bool has_finished_files() const { return n_written_ + n_reused_ != 0; }
 
  private:
   size_t n_streams() const {
@@ -124,9 +128,31 @@ class Run {
     });
   }
 
+  // Whether an interrupted run has written the file; if not, nothing is left in its place.
+  Result<bool> find_finished(size_t i, const fs::path& path) {
+    const RestoredFile& restored = plan_.files[i];
+    const Result<File> file = File::open_read(path);
+    if (file && restored.sha256 && file->size_bytes() == restored.size_bytes) {
+      Progress not_shown;
+      DF11_ASSIGN(digests_[i], sha256_of_file(*file, restored.size_bytes, executor_, not_shown));
+      if (digests_[i] == *restored.sha256) {
+        progress_.add(restored.size_bytes);
+        DF11_TRY(file->sync());
+        return true;
+      }
+    }
+    DF11_TRY(remove_tree(path));
+    return false;
+  }
+
   Result<void> write_file(size_t i) {
     const RestoredFile& restored = plan_.files[i];
     const fs::path path = directory_ / restored.path;
+    if (options_.resume) {
+      DF11_ASSIGN(const bool finished, find_finished(i, path));
+      n_reused_ += finished;
+      if (finished) return {};
+    }
     DF11_TRY(make_directories(path.parent_path()));
     DF11_ASSIGN(const File file, File::create(path));
     DF11_TRY(file.preallocate(restored.size_bytes));
@@ -141,7 +167,9 @@ class Run {
       DF11_TRY(check_digest(restored.path, digests_[i], *restored.sha256,
                             "the artifact is damaged: df11-verify says where"));
     }
-    return file.sync();
+    DF11_TRY(file.sync());
+    ++n_written_;
+    return {};
   }
 
   Result<void> read_back(size_t i) {
@@ -177,6 +205,7 @@ class Run {
   const Executor& executor_;
   Progress& progress_;
   std::vector<Sha256> digests_;
+  std::atomic<uint64_t> n_written_{0}, n_reused_{0};
 };
 
 // What --force may replace: nothing is lost that the restored directory does not have.
@@ -250,9 +279,14 @@ Result<RestoreSummary> restore(const fs::path& directory, const fs::path& output
   for (const RestoredFile& file : plan.files) paths.insert(file.path);
   DF11_TRY(check_output(directory, output, options.force,
                         [&](const fs::path& existing) { return holds_only(paths, existing); }));
-  DF11_ASSIGN(PartialOutput partial, PartialOutput::create(output, options.force));
-  DF11_ASSIGN(RestoreSummary summary,
-              Run(plan, artifact, partial.path(), options, decoder, executor, progress).execute());
+  DF11_ASSIGN(PartialOutput partial, PartialOutput::create(output, options.force, options.resume));
+  DF11_TRY(partial.remove_others(paths));
+  Run run(plan, artifact, partial.path(), options, decoder, executor, progress);
+  Result<RestoreSummary> summary = run.execute();
+  if (!summary) {
+    if (summary.error().code == ErrorCode::cancelled && run.has_finished_files()) partial.keep();
+    return summary;
+  }
   for (const Shard& shard : artifact.shards().shards()) DF11_TRY(shard.file.check_unchanged());
   DF11_TRY(partial.publish());
   return summary;

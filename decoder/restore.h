@@ -18,12 +18,14 @@ namespace df11 {
 struct RestoreOptions {
   bool tensors_only = false;  // plan_tensors_only, whether or not there is a manifest
   bool verify = false;        // read the written files again and compare their SHA-256
+  bool resume = false;        // use what an interrupted run has left
   bool force = false;  // replace an output that holds no other files than those to be written
 };
 
 struct RestoreSummary {
   std::vector<ManifestFile> files;         // written, by path
   uint64_t n_tensors = 0;                  // in them
+  uint64_t n_reused = 0;                   // files that an interrupted run had finished
   std::vector<std::string> omitted_files;  // see RestorePlan
   std::vector<std::string> flat_tensors;
 
@@ -33,10 +35,11 @@ struct RestoreSummary {
 // Writes the source of the artifact at `directory` to the new directory `output`.
 //
 // SHA-256 of each file is computed as it is written and must be the one in the manifest. The output
-// appears complete or not at all, as with compress().
-// Errors: unsupported (no artifact); invalid_argument (no manifest and not tensors_only; one
-// directory lies in the other); already_exists; damaged, corrupt_stream, malformed_* for a damaged
-// artifact; I/O errors; cancelled.
+// appears complete or not at all, as with compress(). A run that is killed, or cancelled once a
+// file is finished, leaves its partial output; one with `resume` takes from it the files that have
+// the size and SHA-256 in the manifest. Errors: unsupported (no artifact); invalid_argument (no
+// manifest and not tensors_only; one directory lies in the other); already_exists; damaged,
+// corrupt_stream, malformed_* for a damaged artifact; I/O errors; cancelled.
 Result<RestoreSummary> restore(const std::filesystem::path& directory,
                                const std::filesystem::path& output, const RestoreOptions& options,
                                const Decoder& decoder, const Executor& executor,

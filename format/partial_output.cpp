@@ -47,11 +47,22 @@ void remove_if_empty(const std::vector<fs::path>& directories) {
 }
 }  // namespace
 
-Result<PartialOutput> PartialOutput::create(const fs::path& output, bool replace) {
-  fs::path target = output;
-  if (!target.has_filename()) target = target.parent_path();  // "out/" and "out" are one directory
-  fs::path path = target;
+namespace {
+// "out/" and "out" are one directory.
+fs::path without_slash(const fs::path& output) {
+  return output.has_filename() ? output : output.parent_path();
+}
+}  // namespace
+
+fs::path partial_path(const fs::path& output) {
+  fs::path path = without_slash(output);
   path += kPartialSuffix;
+  return path;
+}
+
+Result<PartialOutput> PartialOutput::create(const fs::path& output, bool replace, bool resume) {
+  fs::path target = without_slash(output);
+  fs::path path = partial_path(output);
   std::error_code error;
   if (fs::is_symlink(fs::symlink_status(path, error))) {
     return fail(
@@ -73,10 +84,8 @@ Result<PartialOutput> PartialOutput::create(const fs::path& output, bool replace
   if (!lock) return undo(std::move(lock).error());
   PartialOutput partial(std::move(path), std::move(target), replace, std::move(new_parents),
                         std::move(*lock));
-  for (const fs::directory_entry& entry : fs::directory_iterator(partial.path_, error)) {
-    DF11_TRY(remove_tree(entry.path()));
-  }
-  if (error) return fail(system_error(error.value(), "cannot list", partial.path_.string()));
+  if (resume) return partial;
+  if (Result<void> emptied = partial.remove_others({}); !emptied) return fail(emptied.error());
   return partial;
 }
 
@@ -92,13 +101,41 @@ PartialOutput::PartialOutput(PartialOutput&& other) noexcept
     : path_(std::exchange(other.path_, {})),
       target_(std::move(other.target_)),
       replace_(other.replace_),
+      kept_(other.kept_),
       new_parents_(std::move(other.new_parents_)),
       lock_(std::move(other.lock_)) {}
 
 PartialOutput::~PartialOutput() {
-  if (path_.empty()) return;
+  if (path_.empty() || kept_) return;
   (void)remove_tree(path_);
   remove_if_empty(new_parents_);
+}
+
+namespace {
+Result<void> remove_all_but(const std::set<std::string>& files, const fs::path& directory,
+                            const std::string& prefix) {
+  std::error_code error;
+  std::vector<fs::directory_entry> entries;  // listed before any goes
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error))
+    entries.push_back(entry);
+  if (error) return fail(system_error(error.value(), "cannot list", directory.string()));
+  for (const fs::directory_entry& entry : entries) {
+    const std::string name = prefix + entry.path().filename().string();
+    const fs::file_status status = entry.symlink_status(error);
+    if (fs::is_regular_file(status) && files.contains(name)) continue;
+    const auto below = files.lower_bound(name + "/");
+    if (fs::is_directory(status) && below != files.end() && below->starts_with(name + "/")) {
+      DF11_TRY(remove_all_but(files, entry.path(), name + "/"));
+    } else {
+      DF11_TRY(remove_tree(entry.path()));
+    }
+  }
+  return {};
+}
+}  // namespace
+
+Result<void> PartialOutput::remove_others(const std::set<std::string>& files) const {
+  return remove_all_but(files, path_, "");
 }
 
 Result<void> PartialOutput::publish() {

@@ -31,6 +31,8 @@ int run(int argc, char** argv) {
   app.add_flag("--dry-run", options.dry_run,
                "print the plan and the exact output size, write nothing");
   cli::add_threads_option(app, n_threads);
+  app.add_flag("--resume", options.resume,
+               "go on where an interrupted run of the same command stopped");
   app.add_flag("--force", options.force, "replace OUTPUT if it is a DF11 artifact");
   CLI::Option* granularity_option =
       app.add_option("--granularity", granularity,
@@ -82,7 +84,7 @@ int run(int argc, char** argv) {
     const cli::ProgressLine line(progress, quiet);
     return compress(source, output, options, executor, progress);
   }();
-  if (!summary) return cli::report_error("df11-compress", summary.error());
+  if (!summary) return cli::report_error("df11-compress", summary.error(), output);
   if (json) {
     std::cout << cli::summary_json(*summary, source, output, options.dry_run, watch.seconds());
   } else if (!quiet) {

@@ -38,6 +38,10 @@ std::string summary_text(const Outcome& outcome) {
   text += outcome.options.tensors_only ? "; the tensors bit for bit, in new .safetensors files\n"
                                        : "; every file has the SHA-256 of the source's\n";
   if (outcome.options.verify) text += "  read back from disk: the same SHA-256\n";
+  if (summary.n_reused != 0) {
+    text += "  " + cli::format_count(summary.n_reused) +
+            " files of an interrupted run were kept: they have the SHA-256 of the source's\n";
+  }
   for (const std::string& path : summary.omitted_files) {
     if (outcome.options.tensors_only) break;
     text += "  not restored, left out when it was compressed: " + path + "\n";
@@ -63,6 +67,7 @@ std::string summary_json(const Outcome& outcome) {
                      {"total_bytes", outcome.summary.total_bytes()},
                      {"tensors", outcome.summary.n_tensors},
                      {"seconds", outcome.seconds},
+                     {"reused_files", outcome.summary.n_reused},
                      {"files", std::move(files)},
                      {"omitted_files", outcome.summary.omitted_files},
                      {"flat_tensors", outcome.summary.flat_tensors}};
@@ -85,6 +90,8 @@ int run(int argc, char** argv) {
                "read the written files again and compare their SHA-256");
   app.add_flag("--tensors-only", options.tensors_only,
                "write the tensors to new .safetensors files; for artifacts without a manifest");
+  app.add_flag("--resume", options.resume,
+               "go on where an interrupted run of the same command stopped");
   app.add_flag("--force", options.force, "replace OUTPUT if it holds no other files");
   cli::add_threads_option(app, n_threads);
   cli::add_device_option(app, device);
@@ -104,7 +111,7 @@ int run(int argc, char** argv) {
     return restore(artifact, output, options, **decoder, executor, progress);
   }();
   if (!summary) {
-    const int exit_code = cli::report_error("df11-decompress", summary.error());
+    const int exit_code = cli::report_error("df11-decompress", summary.error(), output);
     return is_damage(summary.error().code) ? cli::kExitNotEqual : exit_code;
   }
   const Outcome outcome{*summary, options, artifact, output, (*decoder)->name(), watch.seconds()};

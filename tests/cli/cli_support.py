@@ -129,6 +129,14 @@ class CliTest(unittest.TestCase):
         self.assertIn(contains, done.stderr)
         self.assertIn(done.stdout, ("", None))
 
+    def assert_stopped(self, done, number, output):
+        """Ended by a signal; what is finished, if anything is, is kept where stderr says. It is removed here."""
+        partial = output + ".df11-partial"
+        self.assertEqual((done.returncode, done.stdout), (128 + number, ""))
+        self.assertRegex(done.stderr, r"\Adf11-[a-z]+: stopped by signal [^\n]+\n\Z")
+        self.assertEqual(partial in done.stderr, os.path.exists(partial))
+        shutil.rmtree(partial, ignore_errors=True)
+
     def assert_nothing_left(self, names=("source",)):
         """Only these names in the test's directory: no output, no partial output."""
         self.assertEqual(sorted(os.listdir(self.dir)), sorted(names))

@@ -7,7 +7,8 @@ from cli_support import CliTest, gaussian_bf16, run, safetensors, tree, write_fi
 
 KEYS = {"report", "schema_version", "tool_version", "dry_run", "source", "output", "source_bytes", "artifact_bytes",
         "source_weight_bytes", "grouped_weight_bytes", "stored_group_bytes", "seconds", "groups", "verbatim",
-        "omitted_files", "lint", "source_files", "published_files", "notes"}
+        "omitted_files", "lint", "source_files", "published_files", "reused_files",
+        "notes"}
 
 
 class Compress(CliTest):

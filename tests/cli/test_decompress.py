@@ -12,7 +12,7 @@ import unittest
 from cli_support import SHIM, CliTest, program, run, tree, write_file
 
 KEYS = {"report", "schema_version", "tool_version", "artifact", "output", "tensors_only", "read_back", "decoder",
-        "total_bytes", "tensors", "seconds", "files", "omitted_files", "flat_tensors"}
+        "total_bytes", "tensors", "seconds", "reused_files", "files", "omitted_files", "flat_tensors"}
 LAYER = "model_layers_0.safetensors"
 
 
@@ -174,7 +174,7 @@ class Interruptions(DecompressTest):
                         self.assert_restored()
                         shutil.rmtree(self.output)
                     else:
-                        self.assertEqual((done.returncode, done.stdout), (128 + number, ""))
+                        self.assert_stopped(done, number, self.output)
                     self.assert_nothing_left()
 
     def test_killed(self):

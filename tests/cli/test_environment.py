@@ -11,23 +11,36 @@ BENCH = ["--cpu", "--elements", "65536", "--rounds", "1", "--threads", "1"]
 
 class Surroundings(CliTest):
     def test_bytes_do_not_depend_on_them(self):
-        self.compress()
-        first = tree(self.output)
+        for number, args in enumerate([[], ["--granularity", "block"], ["--max-shard-size", "6KB", "--base-model", "O/N"]]):
+            with self.subTest(args=args):
+                self.check_bytes(self.at(f"run{number}"), args)
+
+    def check_bytes(self, directory, args):
+        artifact = directory + "/artifact"
+        os.mkdir(directory)
+        run("df11-compress", self.source, artifact, *args)
+        first = tree(artifact)
+        self.assertIn("df11_manifest.json", first)
         # Turkish: other case rules, decimal comma. Compiled here if the system has its source.
-        locale = subprocess.run(["localedef", "-i", "tr_TR", "-f", "UTF-8", self.at("tr_TR.UTF-8")],
-                                capture_output=True, check=False) if has_localedef() else None
+        if has_localedef():
+            subprocess.run(["localedef", "-i", "tr_TR", "-f", "UTF-8", f"{directory}/tr_TR.UTF-8"],
+                           capture_output=True, check=False)
         turkish = {"LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8"}
-        if locale is not None and os.path.isdir(self.at("tr_TR.UTF-8")):
-            turkish["LOCPATH"] = self.dir
-        for number, (env, options) in enumerate([
+        if os.path.isdir(f"{directory}/tr_TR.UTF-8"):
+            turkish["LOCPATH"] = directory
+        for number, (env, options, *threads) in enumerate([
                 (turkish, {}), ({"LC_ALL": "C"}, {}), ({"TZ": "Pacific/Kiritimati"}, {}), ({}, {"umask": 0o077}),
-                ({"HOME": "/nonexistent", "TMPDIR": "/nonexistent"}, {}), ({"TERM": "dumb", "COLUMNS": "3"}, {})]):
-            with self.subTest(env=env, options=options):
-                output = self.at(f"out{number}")
-                done = run("df11-compress", self.source, output, env=env, **options)
+                ({"HOME": "/nonexistent", "TMPDIR": "/nonexistent"}, {}), ({"TERM": "dumb", "COLUMNS": "3"}, {}), ({}, {}, "1"), ({}, {}, "2")]):
+            with self.subTest(env=env, options=options, threads=threads):
+                output, restored = f"{directory}/out{number}", f"{directory}/restored{number}"
+                threads = ["--threads", *threads] if threads else []
+                done = run("df11-compress", self.source, output, *args, *threads, env=env, **options)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 self.assertEqual(tree(output), first)
-        done = run("df11-verify", self.output, "--json", env=turkish)
+                done = run("df11-decompress", output, restored, *threads, env=env, **options)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual(tree(restored), self.source_tree)
+        done = run("df11-verify", artifact, "--json", env=turkish)
         self.assertEqual(done.returncode, 0)
         self.assertRegex(done.stdout, r'"seconds": \d+\.\d')
 

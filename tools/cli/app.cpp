@@ -11,6 +11,7 @@
 #include <iostream>
 #include <map>
 
+#include "format/partial_output.h"
 #include "format/version.h"
 
 namespace df11::cli {
@@ -98,10 +99,18 @@ const CancelToken& cancel_on_signals() {
   return cancel_token;
 }
 
-int report_error(std::string_view program, const Error& error) {
+int report_error(std::string_view program, const Error& error,
+                 const std::filesystem::path& output) {
   if (error.code == ErrorCode::cancelled && caught_signal != 0) {
-    std::cerr << program << ": stopped by signal " << caught_signal
-              << "; nothing was left behind\n";
+    std::cerr << program << ": stopped by signal " << caught_signal;
+    const std::filesystem::path partial = partial_path(output);
+    std::error_code ignored;
+    if (!output.empty() && std::filesystem::exists(partial, ignored)) {
+      std::cerr << "; what is finished is in " << printable(partial.string())
+                << ": --resume goes on from there, a run without it starts over\n";
+    } else {
+      std::cerr << "; nothing was left behind\n";
+    }
     return 128 + caught_signal;
   }
   std::cerr << program << ": error: " << printable(error.describe()) << "\n";

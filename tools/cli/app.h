@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -48,8 +49,9 @@ const CancelToken& cancel_on_signals();
 std::string printable(std::string_view text);
 
 // Prints "program: error: …" on stderr and returns the exit code for `error`; 128 + signal number
-// when a signal caused it.
-int report_error(std::string_view program, const Error& error);
+// when a signal caused it. Says how to go on if the program was writing `output` and left a part.
+int report_error(std::string_view program, const Error& error,
+                 const std::filesystem::path& output = {});
 
 // Runs a program's body; turns an exception, of which running out of memory is the one to expect,
 // into an error line and an exit code.

@@ -84,6 +84,10 @@ std::string summary_text(const CompressSummary& summary, const std::string& sour
             (dry_run ? "have a published hash to compare with\n"
                      : "confirmed by their published hash\n");
   }
+  if (summary.n_reused != 0) {
+    text += "  resumed   " + format_count(summary.n_reused) +
+            " files of an interrupted run were kept: made from these tensors, SHA-256 as written\n";
+  }
   for (const std::string& note : summary.notes) text += "  note: " + printable(note) + "\n";
   for (const LintFinding& finding : summary.lint) {
     text += "  for the dfloat11 package: " + lint_line(finding) + "\n";
@@ -129,6 +133,7 @@ std::string summary_json(const CompressSummary& summary, const std::string& sour
                      {"omitted_files", summary.manifest.omitted_files},
                      {"source_files", summary.manifest.source_files.size()},
                      {"published_files", summary.n_published},
+                     {"reused_files", summary.n_reused},
                      {"notes", summary.notes},
                      {"lint", lint_to_json(summary.lint)}};
   return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
