@@ -1,7 +1,5 @@
 #include "decoder/restore_plan.h"
 
-#include <set>
-
 #include "format/file.h"
 
 namespace df11 {
@@ -84,10 +82,7 @@ Result<RestorePlan> plan_restore(const Artifact& artifact) {
   DF11_ASSIGN(const RestorePlanner planner, RestorePlanner::make(artifact));
   RestorePlan plan;
   plan.omitted_files = manifest.omitted_files;
-  std::set<std::string> paths;
   for (const ManifestFile& source : manifest.source_files) {
-    if (!paths.insert(source.path).second)
-      return refuse(ErrorCode::malformed_manifest, "the manifest lists it twice", source.path);
     DF11_ASSIGN(RestoredFile file, planner.plan(source));
     plan.files.push_back(std::move(file));
   }

@@ -85,7 +85,7 @@ Result<ModulePatterns> ModulePatterns::compile(const PatternDict& patterns) {
 
 Result<const std::vector<std::string>*> ModulePatterns::members_of(std::string_view module) const {
   for (const auto& [pattern, members] : patterns_) {
-    DF11_ASSIGN(const bool matches, pattern.full_match(module));
+    DF11_ASSIGN(const bool matches, pattern.full_match(module, *budget_));
     if (matches) return &members;
   }
   return nullptr;
@@ -94,7 +94,7 @@ Result<const std::vector<std::string>*> ModulePatterns::members_of(std::string_v
 Result<std::vector<size_t>> ModulePatterns::matching(std::string_view module) const {
   std::vector<size_t> indices;
   for (size_t i = 0; i < patterns_.size(); ++i) {
-    DF11_ASSIGN(const bool matches, patterns_[i].first.full_match(module));
+    DF11_ASSIGN(const bool matches, patterns_[i].first.full_match(module, *budget_));
     if (matches) indices.push_back(i);
   }
   return indices;

@@ -2,6 +2,7 @@
 // 7).
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,7 +38,7 @@ struct Df11Config {
   std::string to_json_text() const;
 };
 
-// pattern_dict, compiled.
+// pattern_dict, compiled. Not for several threads at once.
 class ModulePatterns {
  public:
   static Result<ModulePatterns> compile(const PatternDict& patterns);
@@ -48,6 +49,7 @@ class ModulePatterns {
 
  private:
   std::vector<std::pair<PythonPattern, std::vector<std::string>>> patterns_;
+  std::unique_ptr<MatchBudget> budget_ = std::make_unique<MatchBudget>();  // of all matches
 };
 
 // `config_text` with one member "dfloat11_config" of value `value_text` added at the end of its

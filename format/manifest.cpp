@@ -1,6 +1,7 @@
 #include "format/manifest.h"
 
 #include <algorithm>
+#include <set>
 
 #include "format/df11_layout.h"
 #include "format/file.h"
@@ -170,11 +171,24 @@ Result<std::map<std::string, std::string>> restore_from_json(const Json& root) {
       return malformed("the restore records are too large");
     }
     total_bytes += size_bytes;
+    if (restore.contains(path)) return malformed("two restore records are for " + path);
     const std::optional<std::string> frame = hex_decode(hex);
     if (!frame) return malformed("a restore record is not hex");
     DF11_ASSIGN(restore[path], zstd_decompress(*frame, size_bytes));
   }
   return restore;
+}
+
+// malformed_manifest when two of `list` have the same `name`.
+template <typename Entry>
+Result<void> check_unique(const std::vector<Entry>& list, std::string Entry::*name,
+                          std::string_view what) {
+  std::set<std::string_view> names;
+  for (const Entry& entry : list) {
+    if (!names.insert(entry.*name).second)
+      return malformed("it lists the " + std::string(what) + " \"" + entry.*name + "\" twice");
+  }
+  return {};
 }
 
 // Checks the seal and returns the sealed bytes.
@@ -275,6 +289,10 @@ Result<Manifest> parse_sealed(std::string_view text) {
     manifest.tensors.push_back(std::move(tensor));
   }
   DF11_ASSIGN(manifest.restore, restore_from_json(root));
+  DF11_TRY(check_unique(manifest.source_files, &ManifestFile::path, "source file"));
+  DF11_TRY(check_unique(manifest.files, &ManifestFile::path, "file"));
+  DF11_TRY(check_unique(manifest.groups, &ManifestGroup::module, "group"));
+  DF11_TRY(check_unique(manifest.tensors, &ManifestTensor::name, "tensor"));
   return manifest;
 }
 }  // namespace

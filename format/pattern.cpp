@@ -11,7 +11,6 @@
 namespace df11 {
 
 namespace {
-constexpr uint32_t kMatchLimit = 1'000'000;
 constexpr uint32_t kHeapLimitKib = 20'000;
 constexpr size_t kMaxPatternBytes = 64 * 1024;
 
@@ -42,12 +41,8 @@ bool any_glob_match(const std::vector<std::string>& patterns, const std::string&
 
 struct PythonPattern::Code {
   pcre2_code* code = nullptr;
-  pcre2_match_context* limits = nullptr;
   std::string text;
-  ~Code() {
-    pcre2_match_context_free(limits);
-    pcre2_code_free(code);
-  }
+  ~Code() { pcre2_code_free(code); }
 };
 
 Result<PythonPattern> PythonPattern::compile(const std::string& pattern) {
@@ -68,26 +63,39 @@ Result<PythonPattern> PythonPattern::compile(const std::string& pattern) {
                 "module pattern \"" + pattern + "\" does not compile: " +
                     pcre2_message(error_code) + " at character " + std::to_string(error_offset));
   }
-  compiled->limits = pcre2_match_context_create(nullptr);
-  if (compiled->limits == nullptr) throw std::bad_alloc();
-  pcre2_set_match_limit(compiled->limits, kMatchLimit);
-  pcre2_set_heap_limit(compiled->limits, kHeapLimitKib);
   PythonPattern result;
   result.code_ = std::move(compiled);
   return result;
 }
 
-Result<bool> PythonPattern::full_match(std::string_view text) const {
-  pcre2_match_data* data = pcre2_match_data_create(1, nullptr);
-  if (data == nullptr) throw std::bad_alloc();
-  const int status = pcre2_match(code_->code, reinterpret_cast<PCRE2_SPTR>(text.data()),
-                                 text.size(), 0, 0, data, code_->limits);
-  pcre2_match_data_free(data);
+Result<bool> PythonPattern::full_match(std::string_view text, MatchBudget& budget) const {
+  const std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> data(
+      pcre2_match_data_create(1, nullptr), pcre2_match_data_free);
+  const std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)> limits(
+      pcre2_match_context_create(nullptr), pcre2_match_context_free);
+  if (!data || !limits) throw std::bad_alloc();
+  pcre2_set_heap_limit(limits.get(), kHeapLimitKib);
+  // PCRE2 does not say how many steps a match took, so the limit is raised until it suffices.
+  constexpr uint32_t kFirstLimit = 100;
+  int status = PCRE2_ERROR_MATCHLIMIT;
+  for (uint32_t limit = kFirstLimit; status == PCRE2_ERROR_MATCHLIMIT; limit *= 10) {
+    const uint64_t cost = limit * (1 + text.size() / 64);
+    if (cost > budget.steps) break;
+    budget.steps -= cost;
+    pcre2_set_match_limit(limits.get(), limit);
+    status = pcre2_match(code_->code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), 0, 0,
+                         data.get(), limits.get());
+  }
   if (status >= 0) return true;
   if (status == PCRE2_ERROR_NOMATCH) return false;
   return fail(ErrorCode::malformed_config,
               "module pattern \"" + code_->text +
                   "\" cannot be matched within limits: " + pcre2_message(status));
+}
+
+Result<bool> PythonPattern::full_match(std::string_view text) const {
+  MatchBudget budget;
+  return full_match(text, budget);
 }
 
 std::string escape_python_pattern(std::string_view text) {

@@ -4,12 +4,27 @@
 
 namespace df11 {
 
+namespace {
+// Headers take about ten times their size in memory; those of the largest models are 30 MB
+// together.
+constexpr uint64_t kMaxHeadersBytes = uint64_t{256} << 20;
+}  // namespace
+
 Result<ShardSet> ShardSet::open(const std::filesystem::path& directory,
                                 const std::vector<std::string>& names) {
   ShardSet set;
+  uint64_t headers_bytes = 0;
   for (const std::string& name : names) {
     DF11_ASSIGN(File file, File::open_read(directory / name));
     DF11_ASSIGN(SafetensorsHeader header, SafetensorsHeader::read(file));
+    headers_bytes += header.data_offset_bytes();
+    if (headers_bytes > kMaxHeadersBytes) {
+      return fail(Error{ErrorCode::limit_exceeded,
+                        "the headers of all shards take more than 256 MiB",
+                        file.path(),
+                        {},
+                        {}});
+    }
     for (const TensorInfo& info : header.tensors()) {
       const auto [existing, is_new] = set.tensors_.try_emplace(
           info.name,

@@ -257,6 +257,20 @@ TEST_F(CheckpointTest, DamagedShard) {
   EXPECT_TRUE(failed_with(open(), ErrorCode::malformed_safetensors, "model.safetensors"));
 }
 
+// Each header is within its limit.
+TEST_F(CheckpointTest, HeadersThatAreTooMuchTogether) {
+  const std::string text = "{}" + std::string(90'000'000, ' ');
+  const uint64_t n_bytes = text.size();
+  const std::string shard = std::string(reinterpret_cast<const char*>(&n_bytes), 8) + text;
+  std::map<std::string, std::string> index;
+  for (const char* name : {"a", "b", "c"}) {
+    write_file(source() / (std::string(name) + ".safetensors"), shard);
+    index[name] = std::string(name) + ".safetensors";
+  }
+  write_index(source() / "model.safetensors.index.json", index);
+  EXPECT_TRUE(failed_with(Checkpoint::open(source()), ErrorCode::limit_exceeded, "all shards"));
+}
+
 TEST_F(CheckpointTest, ConfigIsNoObject) {
   write_tiny_checkpoint(source());
   for (const char* text : {"[]", "null", "\"text\"", "1"}) {

@@ -330,6 +330,20 @@ TEST(ModulePatterns, HostilePatterns) {
       EXPECT_TRUE(failed_with(members, ErrorCode::malformed_config, "limits")) << pattern;
     }
   }
+  // What one match may cost, many may not.
+  const Result<ModulePatterns> slow = ModulePatterns::compile({{"(a+)+[bc]", {}}});
+  ASSERT_TRUE(succeeded(slow));
+  const std::string name(16, 'a');
+  ASSERT_TRUE(succeeded(slow->members_of(name)));
+  size_t n_matches = 1;
+  while (n_matches < 100'000 && slow->members_of(name)) ++n_matches;
+  EXPECT_LT(n_matches, 100'000u);
+  // Nor may matches that fail at once: long names are read before.
+  const Result<ModulePatterns> quick = ModulePatterns::compile({{"b", {}}});
+  ASSERT_TRUE(succeeded(quick));
+  const std::string long_text(1 << 20, 'a');
+  for (n_matches = 0; n_matches < 10'000 && quick->members_of(long_text);) ++n_matches;
+  EXPECT_LT(n_matches, 10'000u);
   const Result<ModulePatterns> catastrophic = ModulePatterns::compile({{"(a+)+[bc]", {}}});
   ASSERT_TRUE(succeeded(catastrophic));
   EXPECT_TRUE(

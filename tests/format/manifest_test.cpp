@@ -207,6 +207,14 @@ TEST(Manifest, MembersMissingOrOfAnotherType) {
   }
 }
 
+TEST(Manifest, EntriesThatAreThereTwice) {
+  for (const char* list : {"source_files", "files", "tensors", "groups", "restore"}) {
+    Json root = example_json();
+    root[list].push_back(Json(root[list][0]));
+    EXPECT_TRUE(failed_with(Manifest::parse(sealed(root)), ErrorCode::malformed_manifest)) << list;
+  }
+}
+
 TEST(Manifest, NoJson) {
   for (const char* text : {"", "{}", "null", "\xff"}) {
     EXPECT_TRUE(failed_with(Manifest::parse(text), ErrorCode::malformed_manifest)) << text;
