@@ -1,13 +1,19 @@
 #include "format/hash.h"
 
+// SHA256_CTX, for its open state: Sha256Hasher::update_pair.
+#define OPENSSL_SUPPRESS_DEPRECATED
+
+#include <algorithm>
 #include <new>
 
 #include <openssl/evp.h>
+#include <openssl/sha.h>
 #include <xxhash.h>
 
 #include "format/file.h"
 #include "format/parallel.h"
 #include "format/progress.h"
+#include "format/sha256_pair.h"
 
 namespace df11 {
 
@@ -90,29 +96,57 @@ Xxh128 Xxh128Hasher::digest() const {
   return result;
 }
 
-void EvpHasher::Delete::operator()(void* context) const {
-  EVP_MD_CTX_free(evp_context(context));
-}
+struct Sha256Hasher::State {
+  SHA256_CTX context;
 
-EvpHasher::EvpHasher(const char* algorithm) : context_(EVP_MD_CTX_new()) {
-  if (!context_ || EVP_DigestInit_ex(evp_context(context_.get()), EVP_get_digestbyname(algorithm),
-                                     nullptr) != 1) {
-    throw std::bad_alloc();
+  // Bytes that complete the block that has begun, if that many are there.
+  size_t n_to_boundary(size_t n_bytes) const {
+    return std::min<size_t>(n_bytes, (SHA256_CBLOCK - context.num) % SHA256_CBLOCK);
   }
-}
+  // Counts bytes whose blocks were taken in by other means.
+  void count(uint64_t n_bytes) {
+    const uint64_t n_bits = (uint64_t{context.Nh} << 32 | context.Nl) + 8 * n_bytes;
+    context.Nh = static_cast<SHA_LONG>(n_bits >> 32);
+    context.Nl = static_cast<SHA_LONG>(n_bits);
+  }
+};
 
-void EvpHasher::update(ByteSpan bytes) {
-  EVP_DigestUpdate(evp_context(context_.get()), bytes.data(), bytes.size());
+Sha256Hasher::Sha256Hasher() : state_(std::make_unique<State>()) {
+  SHA256_Init(&state_->context);
 }
+Sha256Hasher::Sha256Hasher(Sha256Hasher&&) noexcept = default;
+Sha256Hasher& Sha256Hasher::operator=(Sha256Hasher&&) noexcept = default;
+Sha256Hasher::~Sha256Hasher() = default;
 
-void EvpHasher::finish(uint8_t* digest) {
-  EVP_DigestFinal_ex(evp_context(context_.get()), digest, nullptr);
+void Sha256Hasher::update(ByteSpan bytes) {
+  SHA256_Update(&state_->context, bytes.data(), bytes.size());
 }
 
 Sha256 Sha256Hasher::digest() {
   Sha256 result;
-  finish(result.bytes.data());
+  SHA256_Final(result.bytes.data(), &state_->context);
   return result;
+}
+
+void Sha256Hasher::update_pair(Sha256Hasher& a, ByteSpan a_bytes, Sha256Hasher& b,
+                               ByteSpan b_bytes) {
+  const auto take = [](Sha256Hasher& hasher, ByteSpan& bytes, size_t n_bytes) {
+    hasher.update(bytes.first(n_bytes));
+    bytes = bytes.subspan(n_bytes);
+  };
+  take(a, a_bytes, a.state_->n_to_boundary(a_bytes.size()));
+  take(b, b_bytes, b.state_->n_to_boundary(b_bytes.size()));
+  const size_t n_blocks = std::min(a_bytes.size(), b_bytes.size()) / SHA256_CBLOCK;
+  if (n_blocks != 0 && has_sha256_pair()) {  // so both are at a boundary
+    const size_t n_bytes = n_blocks * SHA256_CBLOCK;
+    sha256_pair(a.state_->context.h, a_bytes.data(), b.state_->context.h, b_bytes.data(), n_blocks);
+    a.state_->count(n_bytes);
+    b.state_->count(n_bytes);
+    a_bytes = a_bytes.subspan(n_bytes);
+    b_bytes = b_bytes.subspan(n_bytes);
+  }
+  a.update(a_bytes);
+  b.update(b_bytes);
 }
 
 Sha256 sha256(ByteSpan bytes) {
@@ -121,15 +155,25 @@ Sha256 sha256(ByteSpan bytes) {
   return hasher.digest();
 }
 
-GitBlobHasher::GitBlobHasher(uint64_t size_bytes) : EvpHasher("SHA1") {
+void GitBlobHasher::Delete::operator()(void* context) const {
+  EVP_MD_CTX_free(evp_context(context));
+}
+
+GitBlobHasher::GitBlobHasher(uint64_t size_bytes) : context_(EVP_MD_CTX_new()) {
+  if (!context_ || EVP_DigestInit_ex(evp_context(context_.get()), EVP_sha1(), nullptr) != 1)
+    throw std::bad_alloc();
   std::string head = "blob " + std::to_string(size_bytes);
   head += '\0';
   update({reinterpret_cast<const uint8_t*>(head.data()), head.size()});
 }
 
+void GitBlobHasher::update(ByteSpan bytes) {
+  EVP_DigestUpdate(evp_context(context_.get()), bytes.data(), bytes.size());
+}
+
 Sha1 GitBlobHasher::digest() {
   Sha1 result;
-  finish(result.bytes.data());
+  EVP_DigestFinal_ex(evp_context(context_.get()), result.bytes.data(), nullptr);
   return result;
 }
 

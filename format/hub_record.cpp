@@ -144,6 +144,13 @@ void PublishedHasher::update(ByteSpan bytes) {
   if (git_blob_) git_blob_->update(bytes);
 }
 
+void PublishedHasher::update_pair(PublishedHasher& a, ByteSpan a_bytes, PublishedHasher& b,
+                                  ByteSpan b_bytes) {
+  Sha256Hasher::update_pair(a.sha256_, a_bytes, b.sha256_, b_bytes);
+  if (a.git_blob_) a.git_blob_->update(a_bytes);
+  if (b.git_blob_) b.git_blob_->update(b_bytes);
+}
+
 Result<Sha256> PublishedHasher::finish() {
   const Sha256 sha256 = sha256_.digest();
   if (!published_) return sha256;

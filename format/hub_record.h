@@ -42,6 +42,8 @@ class PublishedHasher {
  public:
   PublishedHasher(std::optional<PublishedHash> published, uint64_t size_bytes);
   void update(ByteSpan bytes);
+  static void update_pair(PublishedHasher& a, ByteSpan a_bytes, PublishedHasher& b,
+                          ByteSpan b_bytes);  // as Sha256Hasher's
   // Once. damaged when the bytes are not those that were published.
   Result<Sha256> finish();
 

@@ -4,7 +4,6 @@
 #include <map>
 #include <optional>
 
-#include "format/hash.h"
 #include "format/pattern.h"
 #include "verify/tensor_check.h"
 
@@ -52,16 +51,19 @@ void FileChecker::check_config(const Checkpoint& source) {
                  "differs from the source's in more than dfloat11_config"});
 }
 
-Result<void> FileChecker::check_sha256(const ManifestFile& file) {
-  DF11_ASSIGN(const File opened, File::open_read(artifact_.directory() / file.path));
-  DF11_ASSIGN(const Sha256 digest,
-              sha256_of_file(opened, opened.size_bytes(), executor_, progress_));
-  ++n_files_;
-  if (digest != file.sha256) {
-    findings_.add({"file_differs", file.path, "",
-                   "SHA-256 is " + digest.hex() + ", the manifest has " + file.sha256.hex()});
-  }
-  return {};
+HashRequest FileChecker::check_sha256(const ManifestFile& file) {
+  HashRequest request;
+  request.path = artifact_.directory() / file.path;
+  request.size_bytes = file.size_bytes;
+  request.done = [this, &file](const Sha256& digest) -> Result<void> {
+    ++n_files_;
+    if (digest != file.sha256) {
+      findings_.add({"file_differs", file.path, "",
+                     "SHA-256 is " + digest.hex() + ", the manifest has " + file.sha256.hex()});
+    }
+    return {};
+  };
+  return request;
 }
 
 Result<void> FileChecker::compare_file(const std::filesystem::path& a,
@@ -115,7 +117,7 @@ Result<std::vector<FileChecker::Task>> FileChecker::plan(const Checkpoint* sourc
                            std::to_string(file.size_bytes)});
       } else {
         total_bytes_ += file.size_bytes;
-        tasks.push_back([this, &file] { return check_sha256(file); });
+        hashes_.push_back(check_sha256(file));
       }
     }
     for (const auto& [path, size] : present) {

@@ -9,6 +9,7 @@
 
 #include "format/artifact.h"
 #include "format/checkpoint.h"
+#include "format/hash_queue.h"
 #include "format/parallel.h"
 #include "format/progress.h"
 #include "verify/report.h"
@@ -27,9 +28,11 @@ class FileChecker {
 
   using Task = std::function<Result<void>()>;
 
-  // Compares the directory's listing with the manifest and returns the hashing of each listed file.
-  // Without a manifest, only the index is checked. `source` may be null.
+  // Compares the directory's listing with the manifest; hashing the listed files is left to
+  // hashes(), comparing files with the source's to what is returned. Without a manifest, only the
+  // index is checked. `source` may be null.
   Result<std::vector<Task>> plan(const Checkpoint* source);
+  std::vector<HashRequest> hashes() && { return std::move(hashes_); }
 
   uint64_t total_bytes() const { return total_bytes_; }
   uint64_t n_files() const { return n_files_; }
@@ -40,7 +43,7 @@ class FileChecker {
   bool ignored(const std::string& path);
   Result<void> check_index(const std::string& name);
   void check_config(const Checkpoint& source);
-  Result<void> check_sha256(const ManifestFile& file);
+  HashRequest check_sha256(const ManifestFile& file);
   Result<void> compare_file(const std::filesystem::path& a, const std::filesystem::path& b,
                             const std::string& name);
 
@@ -51,6 +54,7 @@ class FileChecker {
   Findings& findings_;
   std::set<std::string> ignored_;
   std::vector<std::string> notes_;
+  std::vector<HashRequest> hashes_;
   uint64_t total_bytes_ = 0;
   std::atomic<uint64_t> n_files_{0};
 };

@@ -12,8 +12,6 @@ namespace df11 {
 
 namespace {
 
-using Task = std::function<Result<void>()>;
-
 class ManifestChecker {
  public:
   ManifestChecker(const Manifest& manifest, const Checkpoint& source, Findings& findings)
@@ -97,16 +95,16 @@ class ManifestChecker {
 
 }  // namespace
 
-Result<std::vector<Task>> check_manifest_against_source(
+Result<std::vector<HashRequest>> check_manifest_against_source(
     const Manifest& manifest, const Checkpoint& source, const std::vector<std::string>& ignore,
-    const Executor& executor, Progress& progress, Findings& findings, uint64_t& total_bytes) {
+    Findings& findings, uint64_t& total_bytes) {
   ManifestChecker checker(manifest, source, findings);
   checker.check_tensors();
   DF11_TRY(checker.check_restore());
 
   const std::map<std::string, uint64_t> present = checker.source_files();
   std::set<std::string> listed;
-  std::vector<Task> tasks;
+  std::vector<HashRequest> requests;
   for (const ManifestFile& file : manifest.source_files) {
     listed.insert(file.path);
     if (any_glob_match(ignore, file.path)) continue;
@@ -118,22 +116,21 @@ Result<std::vector<Task>> check_manifest_against_source(
       continue;
     }
     total_bytes += file.size_bytes;
-    tasks.push_back([&file, &source, &executor, &progress, &findings]() -> Result<void> {
-      DF11_ASSIGN(const File opened, File::open_read(source.directory() / file.path));
-      DF11_ASSIGN(const Sha256 digest,
-                  sha256_of_file(opened, opened.size_bytes(), executor, progress));
-      if (digest != file.sha256) {
+    HashRequest& request = requests.emplace_back();
+    request.path = source.directory() / file.path;
+    request.size_bytes = file.size_bytes;
+    request.done = [&file, &findings](const Sha256& digest) -> Result<void> {
+      if (digest != file.sha256)
         findings.add({"manifest_differs", file.path, "", "not the SHA-256 of the source file"});
-      }
       return {};
-    });
+    };
   }
   for (const auto& [path, size] : present) {
     if (!listed.contains(path) && !any_glob_match(ignore, path)) {
       findings.add({"manifest_differs", path, "", "in the source, but not listed in the manifest"});
     }
   }
-  return tasks;
+  return requests;
 }
 
 }  // namespace df11

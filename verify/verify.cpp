@@ -8,6 +8,7 @@
 
 #include "format/artifact.h"
 #include "format/checkpoint.h"
+#include "format/hash_queue.h"
 #include "format/pattern.h"
 #include "verify/file_check.h"
 #include "verify/manifest_check.h"
@@ -71,6 +72,25 @@ void add_ignored_files_of_source(const Checkpoint& source, const std::vector<std
   for (const std::string& path : source.omitted_files()) {
     if (any_glob_match(ignore, path)) ignored.push_back(path);
   }
+}
+
+// Two lists as one, each in its order, such that after any part of the whole about the same share
+// of either list's bytes is done.
+std::vector<HashRequest> in_step(std::vector<HashRequest> a, std::vector<HashRequest> b) {
+  const auto total_bytes = [](const std::vector<HashRequest>& list) {
+    double bytes = 1;
+    for (const HashRequest& request : list) bytes += static_cast<double>(request.size_bytes);
+    return bytes;
+  };
+  const double a_bytes = total_bytes(a), b_bytes = total_bytes(b);
+  std::vector<HashRequest> merged;
+  double a_done = 0, b_done = 0;
+  for (size_t i = 0, j = 0; i < a.size() || j < b.size();) {
+    const bool from_a = j == b.size() || (i < a.size() && a_done / a_bytes <= b_done / b_bytes);
+    merged.push_back(std::move(from_a ? a[i++] : b[j++]));
+    (from_a ? a_done : b_done) += static_cast<double>(merged.back().size_bytes);
+  }
+  return merged;
 }
 
 void sort_and_unique(std::vector<std::string>& paths) {
@@ -144,13 +164,22 @@ Result<VerifyReport> verify(const std::filesystem::path& directory, const Verify
   tensors.check_tensor_set(source || report.has_manifest);
   DF11_ASSIGN(std::vector<FileChecker::Task> tasks, files.plan(source_or_null));
   uint64_t total_bytes = files.total_bytes();
+  std::vector<HashRequest> hashes_of_source;
   if (source && artifact->manifest()) {
-    DF11_ASSIGN(std::vector<FileChecker::Task> more,
+    DF11_ASSIGN(hashes_of_source,
                 check_manifest_against_source(*artifact->manifest(), *source, options.ignore,
-                                              executor, progress, findings, total_bytes));
-    tasks.insert(tasks.end(), more.begin(), more.end());
+                                              findings, total_bytes));
   }
-  if (!full) {
+  HashQueue hashes(executor, progress);
+  if (full) {
+    for (HashRequest& request : in_step(std::move(files).hashes(), std::move(hashes_of_source)))
+      hashes.add(std::move(request));
+    // Half of the threads hash and half decode, so that both read a part of a file while it is
+    // cached. Who is done with the one helps with the other.
+    const size_t n_hashing = std::min(ceil_div(static_cast<uint64_t>(executor.n_threads()), 2),
+                                      ceil_div(hashes.n_waiting(), 2));
+    tasks.insert(tasks.begin(), n_hashing, [&hashes] { return hashes.work(); });
+  } else {
     tasks.clear();
     total_bytes = 0;
   }
@@ -172,7 +201,7 @@ Result<VerifyReport> verify(const std::filesystem::path& directory, const Verify
   }
   progress.total_bytes = total_bytes;
   clock.end("list");
-  std::atomic<size_t> next{0};  // tasks start in order: the long hashes of files first
+  std::atomic<size_t> next{0};  // tasks start in order
   DF11_TRY(executor.for_each(tasks.size(), [&](size_t) { return tasks[next++](); }));
   clock.end(full ? "weights_and_files" : "groups");
 

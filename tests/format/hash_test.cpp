@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string>
 
+#include "support/random.h"
 #include "support/result_matchers.h"
 
 namespace df11::test {
@@ -38,6 +39,30 @@ TEST(Hash, KnownVectors) {
     hasher.update(as_bytes(vector.bytes));
     EXPECT_EQ(hasher.digest().hex(), vector.xxh128);
     EXPECT_EQ(sha256(as_bytes(vector.bytes)).hex(), vector.sha256);
+  }
+}
+
+// Whatever the lengths, and wherever in a block the two stand.
+TEST(Hash, PairsAreTwoHashes) {
+  std::string text;
+  for (int i = 0; i < 5000; ++i) text += static_cast<char>(i * i >> 3);
+  const std::string other(text.rbegin(), text.rend());
+  Random random(7);
+  for (int round = 0; round < 2000; ++round) {
+    Sha256Hasher a, b;
+    std::string a_text, b_text;
+    for (uint64_t part = random.below(5); part > 0; --part) {
+      // Often equal, whole blocks, or nothing.
+      const size_t a_size = random.below(3) == 0 ? 64 * random.below(40) : random.below(3000);
+      const size_t b_size = random.below(3) == 0 ? a_size : random.below(3000) * random.below(2);
+      const std::string a_part = text.substr(random.below(text.size() - a_size), a_size);
+      const std::string b_part = other.substr(random.below(other.size() - b_size), b_size);
+      Sha256Hasher::update_pair(a, as_bytes(a_part), b, as_bytes(b_part));
+      a_text += a_part;
+      b_text += b_part;
+    }
+    ASSERT_EQ(a.digest().hex(), sha256(as_bytes(a_text)).hex());
+    ASSERT_EQ(b.digest().hex(), sha256(as_bytes(b_text)).hex());
   }
 }
 

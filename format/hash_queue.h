@@ -1,0 +1,59 @@
+// SHA-256 of many large files: each thread that works on them hashes two at a time, which takes
+// little longer than one (Sha256Hasher::update_pair).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <optional>
+
+#include "format/error.h"
+#include "format/file.h"
+#include "format/hash.h"
+#include "format/hub_record.h"
+#include "format/parallel.h"
+#include "format/progress.h"
+
+namespace df11 {
+
+struct HashRequest {
+  std::filesystem::path path;
+  const File* file = nullptr;                       // the file at `path`, where it is open already
+  uint64_t size_bytes = 0;                          // for the order of requests only
+  std::optional<PublishedHash> published = {};      // to be compared with
+  bool counts = true;                               // its bytes are progress
+  std::function<Result<void>(const Sha256&)> done;  // called once, by the thread that finishes it
+};
+
+// Thread-safe.
+class HashQueue {
+ public:
+  HashQueue(const Executor& executor, Progress& progress)
+      : executor_(executor), progress_(progress) {}
+
+  void add(HashRequest request);
+  size_t n_waiting() const;
+
+  // Hashes until no request is waiting and those it took are done.
+  // Errors: damaged (published hash), I/O errors, cancelled, those of `done`. No request is worked
+  // on any more by a thread that met one.
+  Result<void> work();
+
+  // work(), if more requests wait than threads are working: those will get to them.
+  Result<void> help();
+
+ private:
+  class Lane;
+  std::optional<HashRequest> take_next(bool idle);
+  Result<void> run_lanes();
+
+  const Executor& executor_;
+  Progress& progress_;
+  mutable std::mutex mutex_;
+  std::deque<HashRequest> waiting_;
+  size_t n_working_ = 0;  // threads that will look for requests again
+};
+
+}  // namespace df11
