@@ -38,7 +38,8 @@ class Run {
         options_(options),
         executor_(executor),
         progress_(progress),
-        source_files_(std::move(source_files)) {
+        source_files_(std::move(source_files)),
+        hashes_(executor, progress) {
     for (const PlannedShard& shard : plan.shards) jobs_.emplace_back(checkpoint, shard, buffers_);
   }
 
@@ -79,7 +80,7 @@ class Run {
     const auto hash_source = [&](size_t shard) {
       if (directory_ == nullptr || !hashed.insert(shard).second) return;
       total_bytes += shards[shard].file.size_bytes();
-      add_task([this, shard] { return source_files_.hash_shard(shard, executor_, progress_); });
+      add_task([this, shard] { return hash(source_files_.shard_hash(shard)); });
     };
     shard_digests_.resize(jobs_.size());
     for (size_t i = 0; i < jobs_.size(); ++i) {
@@ -110,8 +111,22 @@ class Run {
         return {};
       }
     }
-    DF11_ASSIGN(shard_digests_[i], jobs_[i].write(*directory_, executor_, progress_));
-    return record_finished(jobs_[i], shard_digests_[i], *directory_);
+    DF11_TRY(jobs_[i].write(*directory_, executor_, progress_));
+    HashRequest request;
+    request.path = *directory_ / jobs_[i].file_name();
+    request.size_bytes = jobs_[i].header().file_bytes();
+    request.counts = false;  // progress is in bytes of the source
+    request.done = [this, i](const Sha256& digest) {
+      shard_digests_[i] = digest;
+      return record_finished(jobs_[i], digest, *directory_);
+    };
+    return hash(std::move(request));
+  }
+
+  // Soon, by a thread that is hashing another file already, or else by this one.
+  Result<void> hash(HashRequest request) {
+    hashes_.add(std::move(request));
+    return hashes_.help();
   }
 
   // config.json, index, model card and manifest, from what the shards turned out to be.
@@ -248,6 +263,7 @@ class Run {
   const fs::path* directory_ = nullptr;
   CompressBuffers buffers_;
   SourceFiles source_files_;
+  HashQueue hashes_;
   std::vector<ShardJob> jobs_;
   std::vector<Task> tasks_;
   std::vector<Sha256> shard_digests_;

@@ -53,9 +53,9 @@ class ShardJob {
   // the tensors in order. After write() or hash_verbatim().
   Sha256 made_from() const;
 
-  // Pass 2: writes the shard to `directory`, synced, and returns its SHA-256.
-  Result<Sha256> write(const std::filesystem::path& directory, const Executor& executor,
-                       Progress& progress);
+  // Pass 2: writes the shard to `directory`, synced.
+  Result<void> write(const std::filesystem::path& directory, const Executor& executor,
+                     Progress& progress);
 
   const SafetensorsHeader& header() const { return header_; }
   const std::string& file_name() const { return file_name_; }

@@ -59,14 +59,17 @@ Result<SourceFiles> SourceFiles::find(const Checkpoint& checkpoint, bool card) {
   return files;
 }
 
-Result<void> SourceFiles::hash_shard(size_t shard, const Executor& executor, Progress& progress) {
-  const auto count = [&](ByteSpan chunk, uint64_t) {
-    progress.add(chunk.size());
-    return executor.check_cancelled();
+HashRequest SourceFiles::shard_hash(size_t shard) {
+  ManifestFile& entry = shards_[shard];
+  HashRequest request;
+  request.file = &checkpoint_.shards().shards()[shard].file;
+  request.size_bytes = entry.size_bytes;
+  request.published = entry.published;
+  request.done = [&entry](const Sha256& digest) -> Result<void> {
+    entry.sha256 = digest;
+    return {};
   };
-  DF11_ASSIGN(shards_[shard].sha256,
-              hash_file(checkpoint_.shards().shards()[shard].file, shards_[shard], count));
-  return {};
+  return request;
 }
 
 Result<void> SourceFiles::copy(size_t i, const fs::path& directory, const Executor& executor,

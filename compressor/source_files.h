@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "format/checkpoint.h"
-#include "format/hash.h"
+#include "format/hash_queue.h"
 #include "format/hub_record.h"
 #include "format/manifest.h"
 #include "format/parallel.h"
@@ -21,8 +21,8 @@ class SourceFiles {
   // Errors: I/O errors of looking for published hashes.
   static Result<SourceFiles> find(const Checkpoint& checkpoint, bool card);
 
-  // Hashes a whole shard. Errors: damaged, I/O errors, cancelled.
-  Result<void> hash_shard(size_t shard, const Executor& executor, Progress& progress);
+  // What hashes a whole shard. This object must outlive it.
+  HashRequest shard_hash(size_t shard);
 
   // The files that are copied.
   size_t n_copied() const { return copied_.size(); }
