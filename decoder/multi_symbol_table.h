@@ -12,13 +12,16 @@ namespace df11 {
 //
 //   bits 0..7     bits that the codes take
 //   bits 8..15    number of exponents, up to 6
-//   bits 16..63   the exponents, the first in the lowest byte
+//   bits 16..63   the exponents, the first in the lowest byte, then kUnused
 //
-// An entry is 0 when the first code is longer than the peek, or there is none.
+// An entry is empty when the first code is longer than the peek, or there is none.
 class MultiSymbolTable {
  public:
   static constexpr int kPeekBits = 11;
   static constexpr int kMaxSymbols = 6;
+
+  static constexpr uint8_t kUnused = 0xff;  // no exponent that has a code
+  static constexpr uint64_t kEmptyEntry = ~uint64_t{0xffff};
 
   explicit MultiSymbolTable(const LookupTables& tables);
 
@@ -26,14 +29,23 @@ class MultiSymbolTable {
     return static_cast<uint32_t>(stream_bits_at_top >> (64 - kPeekBits));
   }
   const uint64_t* entries() const { return entries_.data(); }
-  // Of one entry, or of several: bits in 0..7 and exponents from 8 on add up.
   static constexpr uint64_t counts(uint64_t entry) { return entry & 0xffff; }
+  // Of an entry or its counts; or of the sum of several entries.
   static constexpr uint64_t n_bits(uint64_t counts) { return counts & 0xff; }
   static constexpr uint64_t n_exponents(uint64_t counts) { return counts >> 8; }
   static constexpr uint64_t exponents(uint64_t entry) { return entry >> 16; }
 
+  // As an entry, also of a code longer than the peek; empty for no code.
+  static constexpr uint64_t entry_of(DecodedSymbol symbol) {
+    if (symbol.length_bits == 0) return kEmptyEntry;
+    return (kEmptyEntry << 8) | uint64_t{symbol.exponent} << 16 | 1 << 8 | symbol.length_bits;
+  }
+
   // Bit i: a code of the entry ends after i bits.
   const uint16_t* ends() const { return ends_.data(); }
+
+  // Length in bits by exponent, 256 of them; 0 for exponents without a code, and for kUnused.
+  const uint8_t* lengths() const { return tables_.lengths(); }
 
   // The single symbol at the top of `stream_bits_at_top`; by table if its code fits the peek.
   DecodedSymbol first_symbol(uint64_t stream_bits_at_top) const {

@@ -56,9 +56,8 @@ class LookupTables {
   DecodedSymbol walk(uint32_t bits) const { return walk_luts(bytes_.data(), n_rows_, bits); }
 
   // Length in bits by exponent; 0 for exponents without a code.
-  uint8_t length_bits(uint32_t exponent) const {
-    return bytes_[(n_rows_ - 1) * kLutRowBytes + exponent];
-  }
+  uint8_t length_bits(uint32_t exponent) const { return lengths()[exponent]; }
+  const uint8_t* lengths() const { return &bytes_[(n_rows_ - 1) * kLutRowBytes]; }  // all 256
   int longest_code_bits() const;
 
   // Whether upstream's kernel, fed any bits at all, always finds a symbol of length 1 or more
