@@ -23,6 +23,7 @@ Result<PeerProcess> PeerProcess::start(const std::vector<std::string>& arguments
   ::posix_spawn_file_actions_adddup2(&actions, sockets[1], STDOUT_FILENO);
   ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   pid_t pid;
