@@ -13,12 +13,14 @@
 namespace df11::bench {
 
 struct CpuOptions {
-  size_t n_elements = size_t{32} << 20;
+  size_t n_elements = 0;  // 0: 32 Mi, or 4 Mi a thread if that is more
   int n_rounds = 7;
-  int n_threads = 1;
+  std::vector<int> threads = {1};  // thread counts to measure
+  bool peer = false;               // measure other compressors, too
+  std::string peer_python = "python3";
   bool json = false;  // print nothing
 };
-// Speed of the codec's stages on `n_threads` threads. Prints a table.
+// Speed of the codec's stages: an object for each thread count (spec/cli.md). Prints tables.
 Result<Json> bench_cpu(const CpuOptions& options);
 
 struct CudaOptions {

@@ -17,16 +17,21 @@ int run(int argc, char** argv) {
   bench::CpuOptions cpu_options;
   bench::CudaOptions cuda_options;
   int n_rounds = 0;
-  std::vector<int> threads;
+  cpu_options.threads = {1};
+  if (const int all = Executor().n_threads(); all > 1) cpu_options.threads.push_back(all);
   CLI::Option_group& what = *app.add_option_group("what to measure");
-  what.add_flag("--cpu", cpu, "the CPU stages, beside a memory copy");
+  what.add_flag("--cpu", cpu, "the CPU stages, beside copying and reading memory");
   what.add_flag("--cuda", cuda, "the GPU decoder, beside a kernel with the same memory traffic");
   what.require_option(1, 2);
-  app.add_option("--elements", cpu_options.n_elements, "--cpu: weights")
-      ->check(CLI::Range(size_t{1} << 16, size_t{1} << 30))
-      ->capture_default_str();
-  app.add_option("--threads", threads, "--cpu: thread counts (default: 1 and all)")
+  app.add_option("--elements", cpu_options.n_elements,
+                 "--cpu: weights (default: 32 Mi, or 4 Mi a thread)")
+      ->check(CLI::Range(size_t{1} << 16, size_t{1} << 30));
+  app.add_option("--threads", cpu_options.threads, "--cpu: thread counts (default: 1 and all)")
+      ->delimiter(',')
       ->check(CLI::Range(1, 4096));
+  app.add_flag("--peer", cpu_options.peer, "--cpu: measure zstd and ZipNN, too");
+  app.add_option("--peer-python", cpu_options.peer_python, "--cpu: the Python that has ZipNN")
+      ->capture_default_str();
   app.add_option("--case", cuda_options.cases, "--cuda: cases to run, by name (default: all)");
   app.add_option("--max-elements", cuda_options.max_elements, "--cuda: leave out larger cases")
       ->capture_default_str();
@@ -41,17 +46,9 @@ int run(int argc, char** argv) {
 
   Json report{{"report", "df11-bench"}, {"schema_version", 1}, {"tool_version", kVersion}};
   if (cpu) {
-    if (threads.empty()) {
-      threads = {1};
-      if (const int all = Executor().n_threads(); all > 1) threads.push_back(all);
-    }
-    report["cpu"] = Json::array();
-    for (const int n_threads : threads) {
-      cpu_options.n_threads = n_threads;
-      Result<Json> result = bench::bench_cpu(cpu_options);
-      if (!result) return cli::report_error("df11-bench", result.error());
-      report["cpu"].push_back(std::move(*result));
-    }
+    Result<Json> result = bench::bench_cpu(cpu_options);
+    if (!result) return cli::report_error("df11-bench", result.error());
+    report["cpu"] = std::move(*result);
   }
   if (cuda) {
     Result<Json> result = bench::bench_cuda(cuda_options);

@@ -10,7 +10,7 @@ packages=(
 )
 if [[ "${1:-}" == --tests ]]; then
   # Python peers come from the package index into a virtual environment; the product needs none.
-  packages+=(clang-format jq python3 python3-venv xxhash)
+  packages+=(clang-format jq openssl python3 python3-venv xxhash)
 elif [[ "${1:-}" == --coverage ]]; then
   packages+=(gcovr jq)
 elif [[ "${1:-}" == --fuzz ]]; then
