@@ -225,31 +225,6 @@ EncodeChunk* encode_chunk() {
 
 }  // namespace
 
-void count_exponents(std::span<const uint16_t> words, Histogram& histogram) {
-  // Eight tables: equal neighbours would otherwise wait for each other's store.
-  constexpr size_t kTables = 8;
-  constexpr size_t kMaxCountedAtOnce = size_t{1} << 30;
-  while (!words.empty()) {
-    std::array<std::array<uint32_t, 256>, kTables> counts{};
-    const std::span<const uint16_t> part = words.first(std::min(words.size(), kMaxCountedAtOnce));
-    size_t i = 0;
-    for (; i + kTables <= part.size(); i += kTables) {
-      uint64_t low, high;
-      std::memcpy(&low, &part[i], sizeof low);
-      std::memcpy(&high, &part[i + 4], sizeof high);
-      for (size_t j = 0; j < 4; ++j) {
-        ++counts[j][low >> (16 * j + 7) & 0xff];
-        ++counts[j + 4][high >> (16 * j + 7) & 0xff];
-      }
-    }
-    for (; i < part.size(); ++i) ++counts[0][bf16_exponent(part[i])];
-    for (int symbol = 0; symbol < 256; ++symbol) {
-      for (const auto& table : counts) histogram[symbol] += table[symbol];
-    }
-    words = words.subspan(part.size());
-  }
-}
-
 EncodeTable::EncodeTable(const Codebook& codebook)
     : end_of_stream_(codebook.end_of_stream), pairs_(size_t{1} << 16, 0) {
   std::vector<uint32_t> coded;

@@ -1,4 +1,4 @@
-// The hot loops of compression: counting exponents, and encoding one slice of a group.
+// Encoding one slice of a group: the second pass of compression.
 //
 // A slice is a run of consecutive weights of one member tensor. Slices of a group are encoded
 // independently, in any order; each learns its first bit and first weight from the counts of those
@@ -12,12 +12,10 @@
 #include <vector>
 
 #include "compressor/codebook.h"
+#include "compressor/exponent_counts.h"
 #include "format/bytes.h"
 
 namespace df11 {
-
-// Adds the exponents of `words` to `histogram`.
-void count_exponents(std::span<const uint16_t> words, Histogram& histogram);
 
 // Slot of a pair of exponents in a table of 2^16. Neighbouring exponents are what weights have;
 // where they lie in the row of `second` is permuted, or the rows' used parts would compete for the
