@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "compressor/compress.h"
-#include "compressor/slice_encoder.h"
+#include "compressor/exponent_counts.h"
 #include "decoder/group_reader.h"
 #include "format/artifact.h"
 #include "format/json.h"

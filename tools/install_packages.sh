@@ -6,7 +6,7 @@ set -euo pipefail
 packages=(
   g++ cmake ninja-build ccache pkg-config git
   nlohmann-json3-dev libexpected-dev libcli11-dev libtbb-dev
-  libxxhash-dev libzstd-dev libssl-dev libpcre2-dev libyaml-cpp-dev libgtest-dev
+  libxxhash-dev libzstd-dev libssl-dev libpcre2-dev libyaml-cpp-dev libhwy-dev libgtest-dev
 )
 if [[ "${1:-}" == --tests ]]; then
   # Python peers come from the package index into a virtual environment; the product needs none.
