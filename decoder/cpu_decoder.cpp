@@ -189,7 +189,7 @@ class CpuDecoder final : public Decoder {
   Result<std::unique_ptr<GroupDecoder>> prepare(const LookupTables& tables) const override {
     return std::make_unique<CpuGroupDecoder>(kernels_, tables);
   }
-  size_t run_blocks() const override { return 64; }  // about 800,000 trained weights
+  size_t run_blocks() const override { return 32; }  // about 400,000 trained weights
   std::shared_ptr<BufferMemory> memory() const override { return heap_memory(); }
 
  private:

@@ -116,11 +116,17 @@ std::vector<TensorChecker::Piece> TensorChecker::pieces_of_run(
 
 Result<void> TensorChecker::compare_with_source(Piece& piece, Buffers& buffers) {
   if (source_ == nullptr || piece.expected == nullptr) return {};
-  const MutableByteSpan bytes{buffers.source_bytes.ensure(piece.bytes.size()), piece.bytes.size()};
-  DF11_TRY(source_->read(*piece.expected->source, piece.offset_bytes, bytes));
-  if (std::memcmp(bytes.data(), piece.bytes.data(), bytes.size()) != 0) {
-    piece.difference =
-        find_difference(piece.expected->dtype, piece.offset_bytes, piece.bytes, bytes);
+  // As much at a time as stays in a core's cache until it is compared.
+  constexpr size_t kCompareBytes = size_t{128} << 10;
+  for (size_t begin = 0; begin < piece.bytes.size() && !piece.difference; begin += kCompareBytes) {
+    const ByteSpan stored =
+        piece.bytes.subspan(begin, std::min(kCompareBytes, piece.bytes.size() - begin));
+    const MutableByteSpan bytes{buffers.source_bytes.ensure(kCompareBytes), stored.size()};
+    DF11_TRY(source_->read(*piece.expected->source, piece.offset_bytes + begin, bytes));
+    if (std::memcmp(bytes.data(), stored.data(), bytes.size()) != 0) {
+      piece.difference =
+          find_difference(piece.expected->dtype, piece.offset_bytes + begin, stored, bytes);
+    }
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <utility>
 
 #include "format/artifact.h"
 #include "format/checkpoint.h"
@@ -74,21 +75,28 @@ void add_ignored_files_of_source(const Checkpoint& source, const std::vector<std
   }
 }
 
-// Two lists as one, each in its order, such that after any part of the whole about the same share
-// of either list's bytes is done.
-std::vector<HashRequest> in_step(std::vector<HashRequest> a, std::vector<HashRequest> b) {
+// The artifact's and the source's files as one list, each in its order, such that after any part of
+// it about the same share of either is done. The source's, of which there are few and long ones,
+// begin one file earlier: a thread alone with the last of them would keep all others waiting.
+std::vector<HashRequest> in_step(std::vector<HashRequest> artifact,
+                                 std::vector<HashRequest> source) {
   const auto total_bytes = [](const std::vector<HashRequest>& list) {
     double bytes = 1;
     for (const HashRequest& request : list) bytes += static_cast<double>(request.size_bytes);
     return bytes;
   };
-  const double a_bytes = total_bytes(a), b_bytes = total_bytes(b);
+  const double artifact_bytes = total_bytes(artifact), source_bytes = total_bytes(source);
   std::vector<HashRequest> merged;
-  double a_done = 0, b_done = 0;
-  for (size_t i = 0, j = 0; i < a.size() || j < b.size();) {
-    const bool from_a = j == b.size() || (i < a.size() && a_done / a_bytes <= b_done / b_bytes);
-    merged.push_back(std::move(from_a ? a[i++] : b[j++]));
-    (from_a ? a_done : b_done) += static_cast<double>(merged.back().size_bytes);
+  double artifact_done = 0, source_done = 0, last_of_source = 0;
+  for (size_t i = 0, j = 0; i < artifact.size() || j < source.size();) {
+    if (j == source.size() ||
+        (i < artifact.size() && artifact_done / artifact_bytes < source_done / source_bytes)) {
+      artifact_done += static_cast<double>(artifact[i].size_bytes);
+      merged.push_back(std::move(artifact[i++]));
+    } else {
+      source_done += std::exchange(last_of_source, static_cast<double>(source[j].size_bytes));
+      merged.push_back(std::move(source[j++]));
+    }
   }
   return merged;
 }
@@ -171,14 +179,13 @@ Result<VerifyReport> verify(const std::filesystem::path& directory, const Verify
                                               findings, total_bytes));
   }
   HashQueue hashes(executor, progress);
+  const auto n_threads = static_cast<size_t>(executor.n_threads());
   if (full) {
     for (HashRequest& request : in_step(std::move(files).hashes(), std::move(hashes_of_source)))
       hashes.add(std::move(request));
     // Half of the threads hash and half decode, so that both read a part of a file while it is
     // cached. Who is done with the one helps with the other.
-    const size_t n_hashing = std::min(ceil_div(static_cast<uint64_t>(executor.n_threads()), 2),
-                                      ceil_div(hashes.n_waiting(), 2));
-    tasks.insert(tasks.begin(), n_hashing, [&hashes] { return hashes.work(); });
+    tasks.insert(tasks.begin(), ceil_div(n_threads, 2), [&hashes] { return hashes.work(); });
   } else {
     tasks.clear();
     total_bytes = 0;
@@ -199,6 +206,7 @@ Result<VerifyReport> verify(const std::filesystem::path& directory, const Verify
       if (options.expected_source_sha256->contains(file.path)) total_bytes += file.size_bytes;
     }
   }
+  tasks.insert(tasks.end(), n_threads, [&hashes] { return hashes.work(); });
   progress.total_bytes = total_bytes;
   clock.end("list");
   std::atomic<size_t> next{0};  // tasks start in order
