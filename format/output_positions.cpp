@@ -12,6 +12,7 @@ auto malformed(std::string message) {
 
 Result<std::vector<uint32_t>> parse_output_positions(ByteSpan bytes, uint64_t n_elements,
                                                      uint64_t n_code_bytes) {
+  if (bytes.size() < 4) return malformed("has another size");
   std::vector<uint32_t> positions(bytes.size() / 4);
   std::memcpy(positions.data(), bytes.data(), positions.size() * 4);
   // Spec section 10: what upstream leaves out is the position of a last block without weights, N.

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Times whole commands on one checkpoint, beside cp and openssl, with the page cache warm. Standard library only.
 
-Each round runs every command once, so that drift of the machine hits all; then what they wrote is deleted, outside of
-the times. Work happens beside the checkpoint, on its file system. cp's files are synced within its time, as
-df11-compress and df11-decompress sync theirs.
+Each round runs every command once, so that drift of the machine hits all. Outside of the times, what they wrote is
+deleted as soon as no other command needs it, and what the next one reads is read once: the page cache need not hold
+more than checkpoint, artifact and one output. Work happens beside the checkpoint, on its file system. cp's files
+are synced within its time, as df11-compress and df11-decompress sync theirs.
 """
 import argparse
 import concurrent.futures
@@ -60,36 +61,47 @@ def hash_files(paths, processes):
         return max(pool.map(lambda path: run("openssl", "dgst", "-sha256", path), paths))
 
 
+def warm(*directories):
+    for directory in directories:
+        for path in files_below(directory):
+            with open(path, "rb", buffering=0) as file:
+                while file.read(1 << 20):
+                    pass
+
+
 def commands(arguments, work):
-    """Name -> what runs it and returns its peak memory, in the order of a round."""
+    """Name -> what runs it and returns its peak memory, directories it reads, one to delete after it; in order."""
     def program(name, *rest):
         return lambda: run(os.path.join(arguments.bin, name), *rest)
 
     source = arguments.checkpoint
-    artifact, restored = os.path.join(work, "artifact"), os.path.join(work, "restored")
+    copied, artifact, restored = (os.path.join(work, name) for name in ("copy", "artifact", "restored"))
     return {
-        "cp -r, synced": lambda: copy(source, os.path.join(work, "copy")),
-        "openssl dgst -sha256": lambda: hash_files(files_below(source), os.cpu_count()),
-        "df11-compress": program("df11-compress", source, artifact),
-        "df11-verify": program("df11-verify", artifact),
-        "df11-verify --source": program("df11-verify", artifact, "--source", source),
-        "df11-decompress": program("df11-decompress", artifact, restored),
+        "cp -r, synced": (lambda: copy(source, copied), [source], copied),
+        "openssl dgst -sha256": (lambda: hash_files(files_below(source), os.cpu_count()), [source], None),
+        "df11-compress": (program("df11-compress", source, artifact), [source], None),
+        "df11-verify": (program("df11-verify", artifact), [artifact], None),
+        "df11-verify --source": (program("df11-verify", artifact, "--source", source), [artifact, source], None),
+        "df11-decompress": (program("df11-decompress", artifact, restored), [artifact], restored),
     }
 
 
 def measure(arguments):
     """Name -> seconds of each round; name -> peak memory; bytes of the artifact."""
     seconds, peaks = {}, {}
-    hash_files(files_below(arguments.checkpoint), os.cpu_count())  # fills the page cache
     for number in range(arguments.rounds):
         work = tempfile.mkdtemp(prefix="df11-bench-", dir=os.path.dirname(os.path.abspath(arguments.checkpoint)))
         try:
-            for name, command in commands(arguments, work).items():
+            for name, (command, read, written) in commands(arguments, work).items():
                 show_progress(f"round {number + 1} of {arguments.rounds}: {name}")
+                warm(*read)
                 begin = time.monotonic()
                 peak = command()
                 seconds.setdefault(name, []).append(time.monotonic() - begin)
                 peaks[name] = max(peak, peaks.get(name, 0))
+                if written is not None:
+                    shutil.rmtree(written)
+                    os.sync()  # so that the next command's disk is idle
             artifact_bytes = sum(map(os.path.getsize, files_below(os.path.join(work, "artifact"))))
         finally:
             shutil.rmtree(work)

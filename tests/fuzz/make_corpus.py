@@ -168,6 +168,7 @@ def group_decodes():
     changed("bit_of_positions", 4, [(4, 4, 0)])
     changed("stream_cut", 5, [(21, 0, 9)])
     changed("stream_longer", 5, [(26, 0x5a, 9)])
+    changed("positions_of_less_than_one", 3, [(24, 0, 255)])
     changed("weights_fewer", 6, [(22, 0, 1)])
     changed("weights_more", 6, [(27, 0, 200)])
 
