@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Line coverage of the libraries by the tests, without Python peers and GPU. Leaves everything below
+# Line coverage of the libraries by the tests that run in one process, as the sanitizers take them. Leaves everything below
 # build-coverage/.
 #
 #   tools/coverage.sh            a table
@@ -12,7 +12,7 @@ tools/install_packages.sh --coverage
 cmake --preset coverage >/dev/null
 cmake --build --preset coverage -j "$(nproc)" | tail -n 1
 find build-coverage -name '*.gcda' -delete
-ctest --preset coverage -j "$(nproc)" -LE 'gpu|peers' --output-on-failure | tail -n 3
+ctest --preset coverage -j "$(nproc)" -L 'unit|parallel' -LE cli -E install --output-on-failure | tail -n 3
 
 html=()
 if [[ "${1:-}" == --html ]]; then
