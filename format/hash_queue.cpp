@@ -61,11 +61,6 @@ void HashQueue::add(HashRequest request) {
   waiting_.push_back(std::move(request));
 }
 
-size_t HashQueue::n_waiting() const {
-  const std::lock_guard lock(mutex_);
-  return waiting_.size();
-}
-
 // An idle thread that gets nothing stops working, in the same moment: help() counts on the others.
 std::optional<HashRequest> HashQueue::take_next(bool idle) {
   const std::lock_guard lock(mutex_);
@@ -100,9 +95,9 @@ Result<void> HashQueue::run_lanes() {
   for (;;) {
     for (size_t i = 0; i < lanes.size(); ++i) {
       if (lanes[i].active()) continue;
-      // The second lane's turn tells whether there is anything to do at all.
-      std::optional<HashRequest> request = take_next(i == 1 && !lanes[0].active());
-      if (!request && i == 1 && !lanes[0].active()) return {};
+      const bool idle = i == 1 && !lanes[0].active();  // both are: the other had its turn
+      std::optional<HashRequest> request = take_next(idle);
+      if (!request && idle) return {};
       if (request) DF11_TRY(lanes[i].open(std::move(*request)));
     }
     DF11_TRY(executor_.check_cancelled());

@@ -34,7 +34,6 @@ class HashQueue {
       : executor_(executor), progress_(progress) {}
 
   void add(HashRequest request);
-  size_t n_waiting() const;
 
   // Hashes until no request is waiting and those it took are done.
   // Errors: damaged (published hash), I/O errors, cancelled, those of `done`. No request is worked
@@ -51,7 +50,7 @@ class HashQueue {
 
   const Executor& executor_;
   Progress& progress_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::deque<HashRequest> waiting_;
   size_t n_working_ = 0;  // threads that will look for requests again
 };

@@ -11,7 +11,6 @@
 #include "format/checkpoint.h"
 #include "format/hash_queue.h"
 #include "format/parallel.h"
-#include "format/progress.h"
 #include "verify/report.h"
 
 namespace df11 {
@@ -19,12 +18,8 @@ namespace df11 {
 class FileChecker {
  public:
   FileChecker(const Artifact& artifact, const std::vector<std::string>& ignore,
-              const Executor& executor, Progress& progress, Findings& findings)
-      : artifact_(artifact),
-        ignore_(ignore),
-        executor_(executor),
-        progress_(progress),
-        findings_(findings) {}
+              const Executor& executor, Findings& findings)
+      : artifact_(artifact), ignore_(ignore), executor_(executor), findings_(findings) {}
 
   using Task = std::function<Result<void>()>;
 
@@ -50,7 +45,6 @@ class FileChecker {
   const Artifact& artifact_;
   const std::vector<std::string>& ignore_;
   const Executor& executor_;
-  Progress& progress_;
   Findings& findings_;
   std::set<std::string> ignored_;
   std::vector<std::string> notes_;

@@ -168,7 +168,7 @@ Result<VerifyReport> verify(const std::filesystem::path& directory, const Verify
   const ExpectedTensors expected = expected_tensors(source_or_null, manifest_or_null);
   TensorChecker tensors(*artifact, expected, source ? &source->shards() : nullptr, decoder,
                         executor, progress, findings);
-  FileChecker files(*artifact, options.ignore, executor, progress, findings);
+  FileChecker files(*artifact, options.ignore, executor, findings);
   tensors.check_tensor_set(source || report.has_manifest);
   DF11_ASSIGN(std::vector<FileChecker::Task> tasks, files.plan(source_or_null));
   uint64_t total_bytes = files.total_bytes();
