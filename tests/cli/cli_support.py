@@ -107,6 +107,16 @@ class CliTest(unittest.TestCase):
     def at(self, name):
         return os.path.join(self.dir, name)
 
+    def call_counts(self, name, *args):
+        """How often a run on one thread, which must succeed, makes each system call that the shim knows."""
+        path = self.at("counts")
+        done = run(name, *args, "--threads", "1", env={"DF11_FAULT_COUNTS": path})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(path, encoding="utf-8") as file:
+            counts = {call: int(count) for call, count in (line.split() for line in file)}
+        os.remove(path)
+        return counts
+
     def assert_source_untouched(self):
         self.assertEqual(tree(self.source), self.source_tree)
 

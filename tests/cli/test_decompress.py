@@ -138,12 +138,7 @@ class Refusals(DecompressTest):
 
 class Interruptions(DecompressTest):
     def counts(self, *args):
-        path = self.at("counts")
-        done = run("df11-decompress", self.artifact, self.output, *args, "--threads", "1", env={"DF11_FAULT_COUNTS": path})
-        self.assertEqual(done.returncode, 0, done.stderr)
-        with open(path, encoding="utf-8") as file:
-            counts = {call: int(count) for call, count in (line.split() for line in file)}
-        os.remove(path)
+        counts = self.call_counts("df11-decompress", self.artifact, self.output, *args)
         shutil.rmtree(self.output)
         return counts
 

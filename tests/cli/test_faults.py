@@ -12,18 +12,8 @@ TRANSFERS = ["pread", "pwrite"]
 
 
 class Faults(CliTest):
-    def counts(self, name, *args):
-        """How often the run makes each call."""
-        path = self.at("counts")
-        done = run(name, *args, "--threads", "1", env={"DF11_FAULT_COUNTS": path})
-        self.assertEqual(done.returncode, 0, done.stderr)
-        with open(path, encoding="utf-8") as file:
-            counts = {call: int(count) for call, count in (line.split() for line in file)}
-        os.remove(path)
-        return counts
-
     def test_every_call_of_compress(self):
-        counts = self.counts("df11-compress", self.source, self.output)
+        counts = self.call_counts("df11-compress", self.source, self.output)
         subprocess.run(["rm", "-r", self.output], check=True)
         for call, value in [("pwrite", errno.ENOSPC), ("pwrite", errno.EIO), ("fallocate", errno.ENOSPC),
                             ("fsync", errno.EIO), ("rename", errno.EIO), ("open", errno.EMFILE), ("pread", errno.EIO)]:
@@ -45,7 +35,7 @@ class Faults(CliTest):
         """The old artifact or the new one, never none or half of one."""
         self.compress("--exclude", "*")
         old = tree(self.output)
-        counts = self.counts("df11-compress", self.source, self.output, "--force")
+        counts = self.call_counts("df11-compress", self.source, self.output, "--force")
         new = tree(self.output)
         self.assertNotEqual(new, old)
         for call in ["pwrite", "fsync", "rename", "open"]:
@@ -68,7 +58,7 @@ class Faults(CliTest):
                             ["df11-verify", self.output, "--lint", "--expect-source-sha256", listing],
                             ["df11-verify", self.output, "--source", self.source],
                             ["df11-inspect", self.output]]:
-            counts = self.counts(name, *args)
+            counts = self.call_counts(name, *args)
             for call in ["pread", "open"]:
                 for n in range(1, counts[call] + 1):
                     with self.subTest(args=args, call=call, n=n):

@@ -75,13 +75,7 @@ class ResumeTest(CliTest):
         return report
 
     def counts(self, *args):
-        path = self.at("counts")
-        done = self.start("--threads", "1", *args, env={"DF11_FAULT_COUNTS": path})
-        self.assertEqual(done.returncode, 0, done.stderr)
-        with open(path, encoding="utf-8") as file:
-            counts = {call: int(count) for call, count in (line.split() for line in file)}
-        os.remove(path)
-        return counts
+        return self.call_counts(self.name, self.input, self.target, *args)
 
     def interrupt(self, signal_number=signal.SIGKILL, part=0.7):
         """A run that got so far, in writes."""

@@ -9,16 +9,8 @@ from cli_support import SHIM, CliTest, program, run, tree
 
 
 class Signals(CliTest):
-    def count(self, call, *command):
-        path = self.at("counts")
-        run(*command, "--threads", "1", env={"DF11_FAULT_COUNTS": path})
-        with open(path, encoding="utf-8") as file:
-            counts = dict(line.split() for line in file)
-        os.remove(path)
-        return int(counts[call])
-
     def test_compress(self):
-        n_writes = self.count("pwrite", "df11-compress", self.source, self.output)
+        n_writes = self.call_counts("df11-compress", self.source, self.output)["pwrite"]
         subprocess.run(["rm", "-r", self.output], check=True)
         for number in (signal.SIGINT, signal.SIGTERM):
             for n in range(1, n_writes + 1):
@@ -45,7 +37,7 @@ class Signals(CliTest):
     def test_verify_and_inspect(self):
         self.compress()
         for name in ("df11-verify", "df11-inspect"):
-            n_reads = self.count("pread", name, self.output)
+            n_reads = self.call_counts(name, self.output)["pread"]
             for number, n in [(signal.SIGINT, 1), (signal.SIGTERM, 1), (signal.SIGINT, n_reads), (signal.SIGTERM, n_reads // 2)]:
                 with self.subTest(program=name, signal=number.name, n=n):
                     done = run(name, self.output, "--threads", "1", fault=f"pread:{n}:SIG{int(number)}")
