@@ -21,21 +21,7 @@ bool decode_one(const MultiSymbolTable& table, BlockStream& stream) {
 
 namespace {
 
-// Lookups on one load of the stream. False when the next code is longer than a peek, or there is
-// none: the last entry is empty then.
-[[gnu::always_inline]] inline bool look_up_load(const uint64_t* entries, const uint8_t* code,
-                                                uint64_t& bit, uint64_t* tape) {
-  uint64_t bits = peek_stream(code, bit);
-  uint64_t sum = 0, entry = 0;
-  for (int i = 0; i < kLookupsPerLoad; ++i) {
-    entry = entries[MultiSymbolTable::peek(bits)];
-    tape[i] = entry;
-    bits <<= entry % 64;  // an entry's bits, and more where a shift does not look
-    sum += entry;         // of which only the lowest byte is meant
-  }
-  bit += MultiSymbolTable::n_bits(sum);
-  return MultiSymbolTable::n_bits(entry) != 0;
-}
+constexpr size_t kLineBytes = 64;  // of the cache
 
 // Puts long codes in the place of empty last entries. False when there is no code.
 [[gnu::noinline]] bool look_up_long(const MultiSymbolTable& table, std::span<BlockStream> streams,
@@ -43,11 +29,11 @@ namespace {
   bool good = true;
   for (size_t i = 0; i < streams.size(); ++i) {
     uint64_t& entry = tapes[i].entries[last];
-    if (MultiSymbolTable::n_bits(entry) != 0) continue;
+    if (!MultiSymbolTable::is_empty(entry)) continue;
     entry = MultiSymbolTable::entry_of(
         table.first_symbol(peek_stream(streams[i].code, streams[i].bit)));
     streams[i].bit += MultiSymbolTable::n_bits(entry);
-    good &= MultiSymbolTable::n_bits(entry) != 0;
+    good &= !MultiSymbolTable::is_empty(entry);
   }
   return good;
 }
@@ -55,6 +41,7 @@ namespace {
 template <size_t... kStream>
 [[gnu::always_inline]] inline LookedUp look_up(const MultiSymbolTable& table, BlockStream* streams,
                                                LookupTape* tapes, size_t n_loads,
+                                               const uint8_t*& halves,
                                                std::index_sequence<kStream...>) {
   const uint64_t* const entries = table.entries();
   const uint8_t* const code = streams[0].code;
@@ -62,12 +49,27 @@ template <size_t... kStream>
   size_t n = 0, at = 0;
   bool good = true;
   while (n < n_loads && good) {
-    const int all_found = (int{look_up_load(entries, code + kStream * kBlockBytes, bit[kStream],
-                                            &tapes[kStream].entries[at])} &
-                           ...);
+    // Processors fetch ahead by themselves within a page of memory, but a block's three pages of
+    // sign and mantissa bytes are over as soon as they have begun.
+    constexpr size_t kHalves = kTypicalElementsPerLoad * sizeof...(kStream);
+    for (size_t i = 0; i < kHalves; i += kLineBytes) __builtin_prefetch(halves + i, 0, 2);
+    halves += kHalves;
+    // The lowest bit shows how far the bits have been shifted. All streams go step by step: of
+    // whole loads, one after the other, only two or three have room to wait in a scheduler.
+    uint64_t bits[] = {peek_stream(code + kStream * kBlockBytes, bit[kStream]) | 1 ...};
+    uint64_t entry[sizeof...(kStream)];
+#pragma GCC unroll 8
+    for (int i = 0; i < kLookupsPerLoad; ++i) {
+      ((entry[kStream] = entries[MultiSymbolTable::peek(bits[kStream])],
+        tapes[kStream].entries[at + i] = entry[kStream],
+        bits[kStream] <<=
+        entry[kStream] % 64),  // an entry's bits, and more where shifts do not look
+       ...);
+    }
+    ((bit[kStream] += static_cast<uint64_t>(std::countr_zero(bits[kStream]))), ...);
     ++n;
     at += kLookupsPerLoad;
-    if (all_found == 0) [[unlikely]] {
+    if (MultiSymbolTable::is_empty((entry[kStream] | ...))) [[unlikely]] {
       ((streams[kStream].bit = bit[kStream]), ...);
       good = look_up_long(table, {streams, sizeof...(kStream)}, tapes, at - 1);
       ((bit[kStream] = streams[kStream].bit), ...);
@@ -84,7 +86,7 @@ template <size_t... kStream>
   for (size_t i = 0; i < n_entries; ++i) {
     const uint64_t entry = tape.entries[i];
     store_le64(out, MultiSymbolTable::exponents(entry));
-    out += MultiSymbolTable::n_exponents(MultiSymbolTable::counts(entry));
+    out += MultiSymbolTable::n_exponents(entry);
     stream.scratch->last_lookup[bit / kWindowBits] = static_cast<uint16_t>(bit);
     bit += MultiSymbolTable::n_bits(entry);
   }
@@ -113,22 +115,23 @@ constexpr auto kTogether = std::make_index_sequence<kStreams>();
 constexpr auto kAlone = std::make_index_sequence<1>();
 
 // The same code twice: shifts by any register (BMI2) and wider vectors are worth it.
-#define DF11_KERNELS_FOR(NAME, TARGET)                                                         \
-  TARGET LookedUp look_up_together_##NAME(const MultiSymbolTable& table, BlockStream* streams, \
-                                          LookupTape* tapes, size_t n_loads) {                 \
-    return look_up(table, streams, tapes, n_loads, kTogether);                                 \
-  }                                                                                            \
-  TARGET LookedUp look_up_alone_##NAME(const MultiSymbolTable& table, BlockStream* stream,     \
-                                       LookupTape* tape, size_t n_loads) {                     \
-    return look_up(table, stream, tape, n_loads, kAlone);                                      \
-  }                                                                                            \
-  TARGET void expand_##NAME(LookupTape& tape, size_t n_entries, uint64_t bit,                  \
-                            BlockStream& stream) {                                             \
-    expand_generic(tape, n_entries, bit, stream);                                              \
-  }                                                                                            \
-  TARGET void join_##NAME(const MultiSymbolTable& table, BlockStream& stream,                  \
-                          const uint8_t* sign_mantissa, uint16_t* words) {                     \
-    join_generic(table, stream, sign_mantissa, words);                                         \
+#define DF11_KERNELS_FOR(NAME, TARGET)                                                             \
+  TARGET LookedUp look_up_together_##NAME(const MultiSymbolTable& table, BlockStream* streams,     \
+                                          LookupTape* tapes, size_t n_loads,                       \
+                                          const uint8_t*& halves) {                                \
+    return look_up(table, streams, tapes, n_loads, halves, kTogether);                             \
+  }                                                                                                \
+  TARGET LookedUp look_up_alone_##NAME(const MultiSymbolTable& table, BlockStream* stream,         \
+                                       LookupTape* tape, size_t n_loads, const uint8_t*& halves) { \
+    return look_up(table, stream, tape, n_loads, halves, kAlone);                                  \
+  }                                                                                                \
+  TARGET void expand_##NAME(LookupTape& tape, size_t n_entries, uint64_t bit,                      \
+                            BlockStream& stream) {                                                 \
+    expand_generic(tape, n_entries, bit, stream);                                                  \
+  }                                                                                                \
+  TARGET void join_##NAME(const MultiSymbolTable& table, BlockStream& stream,                      \
+                          const uint8_t* sign_mantissa, uint16_t* words) {                         \
+    join_generic(table, stream, sign_mantissa, words);                                             \
   }
 
 DF11_KERNELS_FOR(portable, )

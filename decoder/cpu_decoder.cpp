@@ -16,65 +16,55 @@ struct Scratch {
   std::array<BlockScratch, kStreams> blocks;
 };
 
-// Bytes that are needed soon. Processors fetch ahead by themselves within a page of memory, but a
-// block's three pages of sign and mantissa bytes are over as soon as they have begun.
-class Prefetch {
- public:
-  Prefetch(const uint8_t* begin, const uint8_t* end) : at_(begin), end_(end) {}
-
-  void lines(size_t n) {
-    for (; n != 0 && at_ < end_; --n, at_ += kLineBytes) __builtin_prefetch(at_, 0, 2);
-  }
-
- private:
-  static constexpr ptrdiff_t kLineBytes = 64;
-  const uint8_t* at_;
-  const uint8_t* end_;
-};
-// While four tapes are filled, so that sign and mantissa bytes are there when the lookups are done:
-// about as many as the tapes hold exponents of trained weights.
-constexpr size_t kLinesPerTapes = 20;
-
-// Decodes most of kStreams neighbouring blocks: as long as all of them have safe loads left.
+// Decodes kStreams neighbouring blocks until all are done, or one has no safe loads left or no
+// code. `halves` are their sign and mantissa bytes.
 void decode_together(const BlockKernels& kernels, const MultiSymbolTable& table,
-                     std::array<BlockStream, kStreams>& streams, Scratch& scratch,
-                     Prefetch prefetch) {
+                     std::array<BlockStream, kStreams>& streams, const uint8_t* halves,
+                     Scratch& scratch) {
   for (LookedUp looked_up = {0, true}; looked_up.good;) {
-    uint64_t n_loads = kLoadsPerTape;
-    for (const BlockStream& stream : streams) n_loads = std::min(n_loads, stream.n_safe_loads());
-    if (n_loads == 0) return;
-    prefetch.lines(kLinesPerTapes);
+    uint64_t n_loads = kLoadsPerTape, n_bits_left = 0;
     std::array<uint64_t, kStreams> bits;
-    for (size_t i = 0; i < kStreams; ++i) bits[i] = streams[i].bit;
-    looked_up = kernels.look_up_together(table, streams.data(), scratch.tapes.data(), n_loads);
+    for (size_t i = 0; i < kStreams; ++i) {
+      BlockStream& stream = streams[i];
+      n_loads = std::min(n_loads, stream.n_safe_loads());
+      if (!stream.done()) n_bits_left = std::max(n_bits_left, stream.end_bit - stream.bit);
+      stream.keep();
+      bits[i] = stream.bit;
+    }
+    n_loads = std::min(n_loads, ceil_div(n_bits_left, kPeekedBitsPerLoad));
+    if (n_loads == 0) return;
+    looked_up =
+        kernels.look_up_together(table, streams.data(), scratch.tapes.data(), n_loads, halves);
     for (size_t i = 0; i < kStreams; ++i)
       kernels.expand(scratch.tapes[i], looked_up.n_loads * kLookupsPerLoad, bits[i], streams[i]);
   }
 }
 
-// Loads may have gone on where a block has more codes than it declares weights: steps back.
+// Drops what was decoded after the block's weights, and codes that start after the block: there may
+// be padding in its last byte (spec/df11_format.md section 5.2).
 void drop_surplus(const MultiSymbolTable& table, BlockStream& stream) {
-  if (stream.n_decoded <= stream.n_elements) return;
-  stream.n_decoded = stream.n_elements;
-  stream.bit = stream.first_bit;
-  for (uint32_t i = 0; i < stream.n_elements; ++i)
-    stream.bit += table.lengths()[stream.scratch->exponents[i]];
+  if (stream.n_decoded <= stream.n_elements && stream.bit <= stream.end_bit) return;
+  stream.n_decoded = stream.n_kept;
+  stream.bit = stream.kept_bit;
+  const uint8_t* const exponents = stream.scratch->exponents.data();
+  while (!stream.done()) stream.bit += table.lengths()[exponents[stream.n_decoded++]];
 }
 
 // Decodes the rest of a block. False when no code starts at stream.bit.
 bool finish_block(const BlockKernels& kernels, const MultiSymbolTable& table, BlockStream& stream,
-                  LookupTape& tape) {
-  for (LookedUp looked_up = {0, true}; looked_up.good;) {
+                  const uint8_t* halves, LookupTape& tape) {
+  for (LookedUp looked_up = {0, true}; looked_up.good && !stream.done();) {
     const size_t n_loads = std::min<size_t>(kLoadsPerTape, stream.n_safe_loads());
     if (n_loads == 0) break;
+    stream.keep();
     const uint64_t bit = stream.bit;
-    looked_up = kernels.look_up_alone(table, &stream, &tape, n_loads);
+    looked_up = kernels.look_up_alone(table, &stream, &tape, n_loads, halves);
     kernels.expand(tape, looked_up.n_loads * kLookupsPerLoad, bit, stream);
   }
+  drop_surplus(table, stream);
   while (stream.n_decoded < stream.n_elements) {
     if (!decode_one(table, stream)) return false;
   }
-  drop_surplus(table, stream);
   return true;
 }
 
@@ -92,21 +82,19 @@ class CpuGroupDecoder final : public GroupDecoder {
         DF11_ASSIGN(streams[i], open_block(run, begin + i, scratch->blocks[i]));
       }
       // finish_block meets again what stops this early, and reports it for the right block.
-      if (n == kStreams) {
-        const Prefetch halves(sign_mantissa(run, begin), sign_mantissa(run, begin + n));
-        decode_together(kernels_, table_, streams, *scratch, halves);
-      }
+      if (n == kStreams)
+        decode_together(kernels_, table_, streams, sign_mantissa(run, begin), *scratch);
       for (size_t i = 0; i < n; ++i) {
         const size_t block = begin + i;
         BlockStream& stream = streams[i];
-        if (!finish_block(kernels_, table_, stream, scratch->tapes[i])) {
+        const uint8_t* const halves = sign_mantissa(run, block);
+        if (!finish_block(kernels_, table_, stream, halves, scratch->tapes[i])) {
           return corrupt(run, block,
                          "the code stream has no code at bit " + std::to_string(stream.bit) +
                              " of the block, after " + std::to_string(stream.n_decoded) +
                              " weights");
         }
         DF11_TRY(check_end(run, block, stream));
-        const uint8_t* const halves = sign_mantissa(run, block);
         kernels_.join(table_, stream, halves, words + (halves - run.sign_mantissa));
         const uint8_t* const gaps = run.gaps + block * kGapBytesPerBlock;
         if (Result<void> good = check_gaps(gaps, stream); !good)
@@ -145,9 +133,9 @@ class CpuGroupDecoder final : public GroupDecoder {
                        .first_bit = gap,
                        .end_bit = static_cast<uint32_t>(n_bytes * 8),
                        .n_elements = end - begin,
-                       .n_decoded = 0,
+                       .scratch = &scratch,
                        .bit = gap,
-                       .scratch = &scratch};
+                       .kept_bit = gap};
   }
 
   // Checks that the codes end where the stream, or the next block's first gap, says.

@@ -18,7 +18,7 @@ namespace df11 {
 
 // Readable bytes that a run's code must have after its last byte: what follows in the stream, or
 // zeros after its end.
-inline constexpr size_t kCodeLookaheadBytes = 16;
+inline constexpr size_t kCodeLookaheadBytes = 128;
 
 // Consecutive whole blocks of one group, in memory.
 struct BlockRun {

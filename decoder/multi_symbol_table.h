@@ -10,7 +10,8 @@ namespace df11 {
 
 // What the next kPeekBits bits of a stream decode to, whatever bits follow them.
 //
-//   bits 0..7     bits that the codes take
+//   bits 0..5     bits that the codes take
+//   bit 7         kNoCode: the entry is empty
 //   bits 8..15    number of exponents, up to 6
 //   bits 16..63   the exponents, the first in the lowest byte, then kUnused
 //
@@ -21,7 +22,8 @@ class MultiSymbolTable {
   static constexpr int kMaxSymbols = 6;
 
   static constexpr uint8_t kUnused = 0xff;  // no exponent that has a code
-  static constexpr uint64_t kEmptyEntry = ~uint64_t{0xffff};
+  static constexpr uint64_t kNoCode = 0x80;
+  static constexpr uint64_t kEmptyEntry = ~uint64_t{0xffff} | kNoCode;
 
   explicit MultiSymbolTable(const LookupTables& tables);
 
@@ -29,16 +31,15 @@ class MultiSymbolTable {
     return static_cast<uint32_t>(stream_bits_at_top >> (64 - kPeekBits));
   }
   const uint64_t* entries() const { return entries_.data(); }
-  static constexpr uint64_t counts(uint64_t entry) { return entry & 0xffff; }
-  // Of an entry or its counts; or of the sum of several entries.
-  static constexpr uint64_t n_bits(uint64_t counts) { return counts & 0xff; }
-  static constexpr uint64_t n_exponents(uint64_t counts) { return counts >> 8; }
+  static constexpr bool is_empty(uint64_t entry) { return (entry & kNoCode) != 0; }
+  static constexpr uint64_t n_bits(uint64_t entry) { return entry & 0x3f; }
+  static constexpr uint64_t n_exponents(uint64_t entry) { return entry >> 8 & 0xff; }
   static constexpr uint64_t exponents(uint64_t entry) { return entry >> 16; }
 
   // As an entry, also of a code longer than the peek; empty for no code.
   static constexpr uint64_t entry_of(DecodedSymbol symbol) {
     if (symbol.length_bits == 0) return kEmptyEntry;
-    return (kEmptyEntry << 8) | uint64_t{symbol.exponent} << 16 | 1 << 8 | symbol.length_bits;
+    return ~uint64_t{0xffffff} | uint64_t{symbol.exponent} << 16 | 1 << 8 | symbol.length_bits;
   }
 
   // Bit i: a code of the entry ends after i bits.

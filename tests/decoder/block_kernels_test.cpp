@@ -55,14 +55,14 @@ TEST(BlockKernels, RestoreEveryInput) {
   }
 }
 
-// Groups of up to nine blocks, so that they are decoded together and alone; then damaged: in a
+// Groups of up to twenty blocks, so that they are decoded together and alone; then damaged: in a
 // gap, in the stream, in a position.
 TEST(BlockKernels, SayTheSameOfUnusualAndOfDamagedGroups) {
   Random random(11);
   size_t n_refused = 0, n_together = 0;
   for (uint64_t seed = 1; seed <= 400; ++seed) {
     SCOPED_TRACE(seed);
-    const UnusualGroup group = unusual_group(seed, 9 * kBlockBits);
+    const UnusualGroup group = unusual_group(seed, 20 * kBlockBits);
     if (group.last_position_is_missing) continue;
     const Decoders decoders = decoders_of(group.tensors);
     const size_t n_blocks = positions_of(group.tensors).size() - 1;

@@ -225,6 +225,31 @@ TEST(Corruption, RandomBytesNeverHarm) {
   }
 }
 
+// Decoding goes on beyond a block, and must not count what it finds there: a block that claims the
+// next one's first weights is refused even if that one's gap makes room for them.
+TEST(Corruption, WeightsOfTheNextBlockAreRefused) {
+  const GroupTensors good = encoded(input_named("normal"));
+  const LookupTables luts = *LookupTables::parse(good.luts, good.luts.size() / kLutRowBytes);
+  const std::vector<uint32_t> positions = positions_of(good);
+  ASSERT_GT(positions.size(), 10u);
+  for (size_t block = 1; block + 1 < positions.size(); ++block) {
+    SCOPED_TRACE(block);
+    const uint32_t gap = load_gap(good.gaps.data(), block * kWindowsPerBlock);
+    const uint64_t bits = load_be64(&good.encoded_exponent[block * kBlockBytes]) << gap;
+    const auto length =
+        static_cast<uint32_t>(luts.walk(static_cast<uint32_t>(bits >> 32)).length_bits);
+    if (gap + length > 31) continue;
+    GroupTensors bad = good;
+    store_le32(&bad.output_positions[4 * block], positions[block] + 1);
+    store_gap(bad.gaps, block * kWindowsPerBlock, gap + length);
+    for (const size_t blocks_per_run : {size_t{1}, size_t{100}}) {
+      EXPECT_TRUE(failed_with(
+          decode_group(bad, blocks_per_run), ErrorCode::corrupt_stream,
+          "block " + std::to_string(block - 1) + ": the code stream has no code at bit"));
+    }
+  }
+}
+
 TEST(Corruption, MessageNamesTheBlock) {
   GroupTensors bad = encoded(input_named("normal"));
   store_gap(bad.gaps, 3 * kWindowsPerBlock + 17,

@@ -34,8 +34,9 @@ void change(std::vector<uint8_t>& bytes, uint64_t kind, uint64_t at, uint8_t val
 }
 
 GroupTensors changed_group(FuzzInput& input) {
-  // Mostly small ones, which are quick.
-  const uint64_t seed = input.take(3), most_bits = seed % 4 == 0 ? 4 * kBlockBits : 3000;
+  // Mostly small ones, which are quick; some of more blocks than are decoded together.
+  const uint64_t seed = input.take(3), size = seed % 8;
+  const uint64_t most_bits = size == 0 ? 12 * kBlockBits : size == 4 ? 2 * kBlockBits : 3000;
   GroupTensors group = test::unusual_group(seed, most_bits).tensors;
   const std::array<std::vector<uint8_t>*, 5> tensors = {&group.luts, &group.encoded_exponent,
                                                         &group.sign_mantissa, &group.gaps,

@@ -56,15 +56,20 @@ void check_multi_symbol(const LookupTables& tables, const MultiSymbolTable& mult
               (walked.length_bits == 0 || first.exponent == walked.exponent),
           "one symbol");
   const uint64_t entry = multi.entries()[MultiSymbolTable::peek(bits)];
-  const uint64_t counts = MultiSymbolTable::counts(entry);
-  uint64_t rest = bits;
-  for (uint64_t i = 0; i < MultiSymbolTable::n_exponents(counts); ++i) {
+  uint64_t rest = bits, n_bits = 0;
+  for (uint64_t i = 0; i < MultiSymbolTable::n_exponents(entry); ++i) {
     const DecodedSymbol symbol = tables.walk(static_cast<uint32_t>(rest >> 32));
     require(symbol.length_bits != 0, "an entry's symbols have codes");
     require(symbol.exponent == (MultiSymbolTable::exponents(entry) >> 8 * i & 0xff),
             "an entry's symbols");
     rest <<= symbol.length_bits;
+    n_bits += symbol.length_bits;
   }
+  require(n_bits == MultiSymbolTable::n_bits(entry), "an entry's bits");
+  require(MultiSymbolTable::is_empty(entry) == (MultiSymbolTable::n_exponents(entry) == 0),
+          "empty");
+  const bool fits = walked.length_bits != 0 && walked.length_bits <= MultiSymbolTable::kPeekBits;
+  require(fits || MultiSymbolTable::is_empty(entry), "no code, or a long one: an empty entry");
 }
 
 void check_device_tables(const LookupTables& tables, const std::vector<cuda::TableImage>& images,
