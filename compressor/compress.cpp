@@ -23,10 +23,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-ByteSpan as_bytes(const std::string& text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
 class Run {
  public:
   Run(const Checkpoint& checkpoint, const Plan& plan, SourceFiles source_files,

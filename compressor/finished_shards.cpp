@@ -38,13 +38,10 @@ Result<Record> read_record(const fs::path& path) {
 Result<bool> holds(const Record& record, ShardJob& job, const fs::path& path,
                    const Executor& executor, Progress& progress) {
   DF11_TRY(job.hash_verbatim(executor, progress));
-  const Result<File> file = File::open_read(path);
-  if (job.made_from() != record.made_from || !file ||
-      file->size_bytes() != job.header().file_bytes())
-    return false;
-  Progress not_shown;  // progress is in bytes of the source
-  DF11_ASSIGN(const Sha256 digest, sha256_of_file(*file, file->size_bytes(), executor, not_shown));
-  return digest == record.sha256;
+  if (job.made_from() != record.made_from) return false;
+  DF11_ASSIGN(const std::optional<File> shard,
+              open_intact(path, job.header().file_bytes(), record.sha256, executor));
+  return shard.has_value();
 }
 
 }  // namespace

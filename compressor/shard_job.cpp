@@ -361,7 +361,7 @@ Sha256 ShardJob::made_from() const {
   const auto add = [&](std::string_view text) {
     const uint64_t n_bytes = text.size();
     hasher.update({reinterpret_cast<const uint8_t*>(&n_bytes), sizeof n_bytes});
-    hasher.update({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+    hasher.update(as_bytes(text));
   };
   add(kVersion);
   add(header_.serialize());
@@ -377,7 +377,7 @@ Result<void> ShardJob::write(const std::filesystem::path& directory, const Execu
   DF11_ASSIGN(const File file, File::create(directory / file_name_));
   DF11_TRY(file.preallocate(header_.file_bytes()));
   const std::string head = header_.serialize();
-  DF11_TRY(file.write_exact({reinterpret_cast<const uint8_t*>(head.data()), head.size()}, 0));
+  DF11_TRY(file.write_exact(as_bytes(head), 0));
   for (const CodedGroup& group : coded_) DF11_TRY(write_group(group, file, executor, progress));
   for (VerbatimCopy& copy : verbatim_) DF11_TRY(read_verbatim(copy, &file, executor, progress));
   coded_.clear();

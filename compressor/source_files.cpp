@@ -104,7 +104,7 @@ std::string SourceFiles::kept_card() const {
 
 Result<void> SourceFiles::describe_text(const std::string& name, std::string text,
                                         Manifest& manifest) const {
-  const ByteSpan bytes{reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+  const ByteSpan bytes = as_bytes(text);
   ManifestFile entry{name, text.size(), {}};
   DF11_ASSIGN(entry.published, published_hash(checkpoint_.directory(), name));
   PublishedHasher hasher(entry.published, text.size());

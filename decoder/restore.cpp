@@ -17,10 +17,6 @@ namespace {
 constexpr size_t kMaxStreams = 16;
 constexpr size_t kMaxRunsInFlight = 128;
 
-ByteSpan as_bytes(const std::string& text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
 Result<void> stream_copy(const RestoredFile& file, const Artifact& artifact,
                          const Executor& executor, Sha256Hasher& hasher,
                          const std::function<Result<void>(ByteSpan, uint64_t)>& write) {
@@ -131,11 +127,11 @@ class Run {
   // Whether an interrupted run has written the file; if not, nothing is left in its place.
   Result<bool> find_finished(size_t i, const fs::path& path) {
     const RestoredFile& restored = plan_.files[i];
-    const Result<File> file = File::open_read(path);
-    if (file && restored.sha256 && file->size_bytes() == restored.size_bytes) {
-      Progress not_shown;
-      DF11_ASSIGN(digests_[i], sha256_of_file(*file, restored.size_bytes, executor_, not_shown));
-      if (digests_[i] == *restored.sha256) {
+    if (restored.sha256) {
+      DF11_ASSIGN(const std::optional<File> file,
+                  open_intact(path, restored.size_bytes, *restored.sha256, executor_));
+      if (file) {
+        digests_[i] = *restored.sha256;
         progress_.add(restored.size_bytes);
         DF11_TRY(file->sync());
         return true;

@@ -55,7 +55,7 @@ Result<void> RestorePlanner::add_tensors(RestoredFile& file) const {
   constexpr size_t kLengthBytes = 8;
   const std::string_view head = file.head;
   if (head.size() < kLengthBytes || head.size() > file.size_bytes ||
-      load_le64(reinterpret_cast<const uint8_t*>(head.data())) != head.size() - kLengthBytes) {
+      load_le64(as_bytes(head).data()) != head.size() - kLengthBytes) {
     return refuse(ErrorCode::malformed_manifest, "its restore record is no shard's header",
                   file.path);
   }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 
 namespace df11 {
 
@@ -15,6 +16,10 @@ static_assert(std::endian::native == std::endian::little,
 
 using ByteSpan = std::span<const uint8_t>;
 using MutableByteSpan = std::span<uint8_t>;
+
+inline ByteSpan as_bytes(std::string_view text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
 
 inline uint64_t load_le64(const uint8_t* p) {
   uint64_t value;

@@ -185,7 +185,7 @@ Result<std::string> read_text_file(const fs::path& path, uint64_t max_bytes) {
 
 Result<void> write_text_file(const fs::path& path, std::string_view text) {
   DF11_ASSIGN(const File file, File::create(path));
-  DF11_TRY(file.write_exact({reinterpret_cast<const uint8_t*>(text.data()), text.size()}, 0));
+  DF11_TRY(file.write_exact(as_bytes(text), 0));
   return file.sync();
 }
 

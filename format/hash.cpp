@@ -8,7 +8,11 @@
 
 #include <openssl/evp.h>
 #include <openssl/sha.h>
+#if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
+#include <xxh_x86dispatch.h>  // xxHash with the vectors that this processor has
+#else
 #include <xxhash.h>
+#endif
 
 #include "format/file.h"
 #include "format/parallel.h"
@@ -164,7 +168,7 @@ GitBlobHasher::GitBlobHasher(uint64_t size_bytes) : context_(EVP_MD_CTX_new()) {
     throw std::bad_alloc();
   std::string head = "blob " + std::to_string(size_bytes);
   head += '\0';
-  update({reinterpret_cast<const uint8_t*>(head.data()), head.size()});
+  update(as_bytes(head));
 }
 
 void GitBlobHasher::update(ByteSpan bytes) {
@@ -186,6 +190,16 @@ Result<Sha256> sha256_of_file(const File& file, uint64_t n_bytes, const Executor
     return executor.check_cancelled();
   }));
   return hasher.digest();
+}
+
+Result<std::optional<File>> open_intact(const std::filesystem::path& path, uint64_t size_bytes,
+                                        const Sha256& sha256, const Executor& executor) {
+  Result<File> file = File::open_read(path);
+  if (!file || file->size_bytes() != size_bytes) return std::nullopt;
+  Progress not_shown;
+  DF11_ASSIGN(const Sha256 digest, sha256_of_file(*file, size_bytes, executor, not_shown));
+  if (digest != sha256) return std::nullopt;
+  return std::move(*file);
 }
 
 Result<Xxh128> parse_xxh128(std::string_view hex) {

@@ -23,10 +23,6 @@ auto malformed(std::string message) {
   return fail(ErrorCode::malformed_manifest, std::move(message));
 }
 
-ByteSpan as_bytes(std::string_view text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
 Json published_to_json(const PublishedHash& published) {
   Json entry = {{"algorithm", published.algorithm},
                 {"hex", published.hex},

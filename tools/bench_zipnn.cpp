@@ -8,10 +8,6 @@ namespace df11::bench {
 
 namespace {
 
-ByteSpan bytes_of(std::string_view text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
 // What the script prints: an object, or why there is none.
 Result<Json> read_answer(PeerProcess& process) {
   DF11_ASSIGN(const std::string line, process.read_line());
@@ -40,7 +36,7 @@ class ZipnnPeer final : public Peer {
   std::string version() const override { return version_; }
   std::string settings() const override { return settings_; }
   Result<PeerRound> measure(const Executor& executor) override {
-    DF11_TRY(process_.send(bytes_of(std::to_string(executor.n_threads()) + '\n')));
+    DF11_TRY(process_.send(as_bytes(std::to_string(executor.n_threads()) + '\n')));
     DF11_ASSIGN(const Json answer, read_answer(process_));
     PeerRound round;
     DF11_ASSIGN(round.compress_seconds, seconds(answer, "compress_s"));

@@ -111,7 +111,7 @@ Result<void> write_shard(const fs::path& path, const std::vector<TensorInfo>& te
   const SafetensorsHeader header = SafetensorsHeader::lay_out(tensors, {{"format", "pt"}});
   DF11_ASSIGN(const File file, File::create(path));
   const std::string head = header.serialize();
-  DF11_TRY(file.write_exact({reinterpret_cast<const uint8_t*>(head.data()), head.size()}, 0));
+  DF11_TRY(file.write_exact(as_bytes(head), 0));
   for (size_t t = 0; t < header.tensors().size(); ++t) {
     const TensorInfo& info = header.tensors()[t];
     const bool norm = info.shape.size() == 1;

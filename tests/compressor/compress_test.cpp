@@ -107,8 +107,7 @@ TEST_F(CompressTest, ManifestRecordsSourceAndOutput) {
   for (const ManifestFile& file : manifest.source_files) {
     const std::string& bytes = in_source.at(file.path);
     EXPECT_EQ(file.size_bytes, bytes.size());
-    EXPECT_EQ(file.sha256, sha256({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}))
-        << file.path;
+    EXPECT_EQ(file.sha256, sha256(as_bytes(bytes))) << file.path;
     ++n_listed;
   }
   EXPECT_EQ(n_listed, 6u);  // 2 shards, index, config, tokenizer, asset
@@ -118,7 +117,7 @@ TEST_F(CompressTest, ManifestRecordsSourceAndOutput) {
   const std::string& shard = in_source.at("model-00001-of-00002.safetensors");
   const std::string& head = manifest.restore.at("model-00001-of-00002.safetensors");
   EXPECT_TRUE(shard.starts_with(head));
-  EXPECT_EQ(head.size(), 8 + load_le64(reinterpret_cast<const uint8_t*>(shard.data())));
+  EXPECT_EQ(head.size(), 8 + load_le64(as_bytes(shard).data()));
 }
 
 TEST_F(CompressTest, ExistingOutput) {

@@ -13,10 +13,6 @@ namespace df11::test {
 
 namespace {
 
-ByteSpan as_bytes(std::string_view text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
 template <typename T>
 T value_or_throw(Result<T> result) {
   if (!result) throw std::runtime_error(result.error().describe());

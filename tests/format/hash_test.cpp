@@ -29,10 +29,6 @@ std::vector<Vector> vectors() {
            "8b22d5427688462387bbd8fcef9d2a1f1cb3a8886cd48e604b29e2913b663399"}};
 }
 
-ByteSpan as_bytes(const std::string& text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
 TEST(Hash, KnownVectors) {
   for (const Vector& vector : vectors()) {
     Xxh128Hasher hasher;

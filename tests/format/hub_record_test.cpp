@@ -9,10 +9,6 @@
 namespace df11::test {
 namespace {
 
-ByteSpan as_bytes(const std::string& text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
 // `git hash-object` and `sha256sum` of a file with "hello\n".
 const std::string kHello = "hello\n";
 const std::string kHelloGit = "ce013625030ba8dba906f756967f9e9ca394464a";

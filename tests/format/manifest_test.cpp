@@ -70,9 +70,7 @@ TEST(Manifest, SealIsTheHashOfWhatPrecedesIt) {
   const size_t seal = text.find(",\n \"manifest_sha256\": \"");
   ASSERT_NE(seal, text.npos);
   const std::string_view sealed_part = std::string_view(text).substr(0, seal);
-  EXPECT_EQ(
-      (*parse_json(text))["manifest_sha256"],
-      sha256({reinterpret_cast<const uint8_t*>(sealed_part.data()), sealed_part.size()}).hex());
+  EXPECT_EQ((*parse_json(text))["manifest_sha256"], sha256(as_bytes(sealed_part)).hex());
   EXPECT_EQ(sealed(example_json()), text);
 }
 

@@ -32,7 +32,7 @@ const std::string& any_file(Random& random, const std::map<std::string, std::str
 MutableDirectory::MutableDirectory(fs::path path) : path_(std::move(path)), files_(tree_of(path_)) {
   for (const auto& [name, bytes] : files_) {
     if (!name.ends_with(kSafetensorsSuffix)) continue;
-    const uint64_t json_bytes = load_le64(reinterpret_cast<const uint8_t*>(bytes.data()));
+    const uint64_t json_bytes = load_le64(as_bytes(bytes).data());
     const SafetensorsHeader header = *SafetensorsHeader::parse(
         std::string_view(bytes).substr(8, json_bytes), bytes.size() - 8 - json_bytes);
     for (const TensorInfo& info : header.tensors()) {

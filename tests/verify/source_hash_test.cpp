@@ -11,8 +11,7 @@ class SourceHashTest : public VerifyFixture {
   Sha256List published() const {
     Sha256List list;
     for (const auto& [path, bytes] : tree_of(source())) {
-      if (!path.ends_with('/'))
-        list[path] = sha256({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
+      if (!path.ends_with('/')) list[path] = sha256(as_bytes(bytes));
     }
     return list;
   }
