@@ -102,7 +102,8 @@ class Lane {
     pinned_.data()[parts.status + 4] = static_cast<uint8_t>(run.next_gap << 3);
 
     DF11_TRY(to_device(small_.data(), pinned_.data(), parts.bytes));
-    DF11_TRY(to_device(code_.data(), run.code, run.n_code_bytes + kCodeLookaheadBytes));
+    static_assert(kDevicePaddingBytes <= kCodeLookaheadBytes);
+    DF11_TRY(to_device(code_.data(), run.code, run.n_code_bytes + kDevicePaddingBytes));
     DF11_TRY(to_device(gaps_.data(), run.gaps, n_gap_bytes));
     DF11_TRY(to_device(gaps_.data() + n_gap_bytes, pinned_.data() + parts.status + 4, 1));
     DF11_TRY(to_device(sign_mantissa_.data(), run.sign_mantissa, run.n_elements()));
