@@ -8,11 +8,13 @@
 #include <set>
 
 #include "compressor/finished_shards.h"
+#include "compressor/late_sync.h"
 #include "compressor/merge_shards.h"
 #include "compressor/model_card.h"
 #include "compressor/plan_patterns.h"
 #include "compressor/shard_job.h"
 #include "compressor/source_files.h"
+#include "format/hash_queue.h"
 #include "format/module_names.h"
 #include "format/partial_output.h"
 #include "format/version.h"
@@ -22,6 +24,11 @@ namespace df11 {
 namespace fs = std::filesystem;
 
 namespace {
+
+// Whether both are likely to stay in the page cache while they are read three times.
+bool fit_in_page_cache(const Shard& a, const Shard& b) {
+  return a.file.size_bytes() + b.file.size_bytes() <= physical_memory_bytes() / 2;
+}
 
 class Run {
  public:
@@ -35,7 +42,8 @@ class Run {
         executor_(executor),
         progress_(progress),
         source_files_(std::move(source_files)),
-        hashes_(executor, progress) {
+        hashes_(executor, progress),
+        written_(static_cast<size_t>(executor.n_threads())) {
     for (const PlannedShard& shard : plan.shards) jobs_.emplace_back(checkpoint, shard, buffers_);
   }
 
@@ -64,7 +72,10 @@ class Run {
     std::atomic<size_t> next{0};  // tasks start in order, so that reads follow each other on disk
     DF11_TRY(executor_.for_each(tasks_.size(), [&](size_t) { return tasks_[next++](); }));
     tasks_.clear();
-    return {};
+    const auto n_threads = static_cast<size_t>(executor_.n_threads());
+    return executor_.for_each(n_threads + 1, [&](size_t i) {
+      return i < n_threads ? hashes_.work() : written_.finish(executor_);
+    });
   }
 
   // Whatever reads the source once. A shard is written as soon as it is counted, so that its second
@@ -80,8 +91,13 @@ class Run {
     };
     shard_digests_.resize(jobs_.size());
     for (size_t i = 0; i < jobs_.size(); ++i) {
-      // Beside the first shard that reads it, so that the two share the page cache.
-      for (const size_t shard : jobs_[i].source_shards()) hash_source(shard);
+      // Beside the first shard that reads it, so that the two share the page cache; with the next
+      // one where that has room for both.
+      for (const size_t shard : jobs_[i].source_shards()) {
+        hash_source(shard);
+        if (shard + 1 < shards.size() && fit_in_page_cache(shards[shard], shards[shard + 1]))
+          hash_source(shard + 1);
+      }
       total_bytes += jobs_[i].work_bytes();
       add_task([this, i]() -> Result<void> {
         DF11_TRY(jobs_[i].count(executor_, progress_));
@@ -107,7 +123,8 @@ class Run {
         return {};
       }
     }
-    DF11_TRY(jobs_[i].write(*directory_, executor_, progress_));
+    DF11_ASSIGN(File file, jobs_[i].write(*directory_, executor_, progress_));
+    DF11_TRY(written_.add(std::move(file)));
     HashRequest request;
     request.path = *directory_ / jobs_[i].file_name();
     request.size_bytes = jobs_[i].header().file_bytes();
@@ -119,7 +136,7 @@ class Run {
     return hash(std::move(request));
   }
 
-  // Soon, by a thread that is hashing another file already, or else by this one.
+  // In pairs, as soon as there are two.
   Result<void> hash(HashRequest request) {
     hashes_.add(std::move(request));
     return hashes_.help();
@@ -260,6 +277,7 @@ class Run {
   CompressBuffers buffers_;
   SourceFiles source_files_;
   HashQueue hashes_;
+  LateSync written_;
   std::vector<ShardJob> jobs_;
   std::vector<Task> tasks_;
   std::vector<Sha256> shard_digests_;

@@ -372,16 +372,16 @@ Sha256 ShardJob::made_from() const {
   return hasher.digest();
 }
 
-Result<void> ShardJob::write(const std::filesystem::path& directory, const Executor& executor,
+Result<File> ShardJob::write(const std::filesystem::path& directory, const Executor& executor,
                              Progress& progress) {
-  DF11_ASSIGN(const File file, File::create(directory / file_name_));
+  DF11_ASSIGN(File file, File::create(directory / file_name_));
   DF11_TRY(file.preallocate(header_.file_bytes()));
   const std::string head = header_.serialize();
   DF11_TRY(file.write_exact(as_bytes(head), 0));
   for (const CodedGroup& group : coded_) DF11_TRY(write_group(group, file, executor, progress));
   for (VerbatimCopy& copy : verbatim_) DF11_TRY(read_verbatim(copy, &file, executor, progress));
   coded_.clear();
-  return file.sync();
+  return file;
 }
 
 }  // namespace df11

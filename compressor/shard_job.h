@@ -12,6 +12,7 @@
 #include "compressor/group_encoder.h"
 #include "compressor/plan.h"
 #include "compressor/plan_patterns.h"
+#include "format/file.h"
 #include "format/hash.h"
 #include "format/manifest.h"
 #include "format/parallel.h"
@@ -53,8 +54,8 @@ class ShardJob {
   // the tensors in order. After write() or hash_verbatim().
   Sha256 made_from() const;
 
-  // Pass 2: writes the shard to `directory`, synced.
-  Result<void> write(const std::filesystem::path& directory, const Executor& executor,
+  // Pass 2: writes the shard to `directory`; it is not synced yet.
+  Result<File> write(const std::filesystem::path& directory, const Executor& executor,
                      Progress& progress);
 
   const SafetensorsHeader& header() const { return header_; }

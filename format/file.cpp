@@ -164,6 +164,10 @@ Result<void> File::sync() const {
   return {};
 }
 
+void File::start_writing() const {
+  (void)::sync_file_range(fd_, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
 void File::forget_cached() const {
   (void)::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED);
 }
@@ -253,6 +257,13 @@ Result<void> remove_tree(const fs::path& path) {
   fs::remove_all(path, error);
   if (error) return fail(system_error(error.value(), "cannot remove", path.string()));
   return {};
+}
+
+uint64_t physical_memory_bytes() {
+  const long n_pages = ::sysconf(_SC_PHYS_PAGES), page_bytes = ::sysconf(_SC_PAGESIZE);
+  return n_pages > 0 && page_bytes > 0
+             ? static_cast<uint64_t>(n_pages) * static_cast<uint64_t>(page_bytes)
+             : 0;
 }
 
 Result<void> sync_directory(const fs::path& path) {

@@ -51,6 +51,8 @@ class File {
   // source_changed when size or modification time are no longer those seen at opening.
   Result<void> check_unchanged() const;
   Result<void> sync() const;
+  // Asks the system to write to the disk what has not been written, without waiting for it.
+  void start_writing() const;
   // Asks the system to drop what it caches of the file, so that reading reads the disk. What is not
   // synced yet stays.
   void forget_cached() const;
@@ -86,6 +88,7 @@ bool is_safe_relative_path(std::string_view name);
 
 Result<void> make_directories(const std::filesystem::path& path);
 Result<void> remove_tree(const std::filesystem::path& path);
+uint64_t physical_memory_bytes();  // of this machine; 0 when the system does not say
 Result<void> sync_directory(const std::filesystem::path& path);
 // Renames and makes the rename durable. `to` must not exist.
 Result<void> rename_durably(const std::filesystem::path& from, const std::filesystem::path& to);

@@ -1,7 +1,6 @@
 #include "format/hash_queue.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace df11 {
@@ -11,26 +10,18 @@ namespace {
 constexpr size_t kLaneBytes = size_t{128} << 10;
 }  // namespace
 
-// One of the two files that a thread is hashing.
+// A file that is being hashed, or waits for it.
 class HashQueue::Lane {
  public:
-  bool active() const { return hasher_.has_value(); }
-  bool at_end() const { return active() && offset_bytes_ == file().size_bytes(); }
+  explicit Lane(HashRequest request) : request_(std::move(request)) {}
+
+  bool at_end() const { return offset_bytes_ == file().size_bytes(); }
   PublishedHasher& hasher() { return *hasher_; }
   ByteSpan chunk() const { return {chunk_.data(), n_chunk_bytes_}; }
   bool counts() const { return request_.counts; }
 
-  Result<void> open(HashRequest request) {
-    request_ = std::move(request);
-    if (request_.file == nullptr) {
-      DF11_ASSIGN(opened_, File::open_read(request_.path));
-    }
-    offset_bytes_ = 0;
-    hasher_.emplace(request_.published, file().size_bytes());
-    return {};
-  }
-
   Result<void> read() {
+    if (!hasher_) DF11_TRY(open());
     n_chunk_bytes_ = std::min<uint64_t>(kLaneBytes, file().size_bytes() - offset_bytes_);
     DF11_TRY(file().read_exact({chunk_.ensure(kLaneBytes), n_chunk_bytes_}, offset_bytes_));
     offset_bytes_ += n_chunk_bytes_;
@@ -40,82 +31,86 @@ class HashQueue::Lane {
   Result<void> finish() {
     Result<Sha256> digest = hasher_->finish();
     if (!digest) return fail(std::move(digest).error().in_file(file().path()));
-    hasher_.reset();
     opened_.reset();
     return request_.done(*digest);
   }
 
  private:
+  Result<void> open() {
+    if (request_.file == nullptr) {
+      DF11_ASSIGN(opened_, File::open_read(request_.path));
+    }
+    hasher_.emplace(request_.published, file().size_bytes());
+    return {};
+  }
   const File& file() const { return request_.file != nullptr ? *request_.file : *opened_; }
 
   HashRequest request_;
   std::optional<File> opened_;
-  std::optional<PublishedHasher> hasher_;
+  std::optional<PublishedHasher> hasher_;  // once it has begun
   uint64_t offset_bytes_ = 0;
   ScratchBuffer<uint8_t> chunk_;
   size_t n_chunk_bytes_ = 0;
 };
 
+HashQueue::HashQueue(const Executor& executor, Progress& progress)
+    : executor_(executor), progress_(progress) {}
+HashQueue::~HashQueue() = default;
+
 void HashQueue::add(HashRequest request) {
+  auto lane = std::make_unique<Lane>(std::move(request));
   const std::lock_guard lock(mutex_);
-  waiting_.push_back(std::move(request));
+  waiting_.push_back(std::move(lane));
 }
 
-// An idle thread that gets nothing stops working, in the same moment: help() counts on the others.
-std::optional<HashRequest> HashQueue::take_next(bool idle) {
+size_t HashQueue::fill(Lanes& lanes, size_t least) {
   const std::lock_guard lock(mutex_);
-  if (waiting_.empty()) {
-    if (idle) --n_working_;
-    return std::nullopt;
+  size_t n_used = 0;
+  for (std::unique_ptr<Lane>& lane : lanes) {
+    if (!lane && !waiting_.empty()) {
+      lane = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
+    n_used += lane != nullptr;
   }
-  HashRequest request = std::move(waiting_.front());
-  waiting_.pop_front();
-  return request;
+  if (n_used >= least) return n_used;
+  for (std::unique_ptr<Lane>& lane : lanes) {
+    if (lane) waiting_.push_front(std::move(lane));
+  }
+  return 0;
 }
 
 Result<void> HashQueue::help() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (waiting_.size() <= n_working_) return {};
-    ++n_working_;
-  }
-  return run_lanes();
+  return run_lanes(2);
 }
 
 Result<void> HashQueue::work() {
-  {
-    const std::lock_guard lock(mutex_);
-    ++n_working_;
-  }
-  return run_lanes();
+  return run_lanes(1);
 }
 
-Result<void> HashQueue::run_lanes() {
-  std::array<Lane, 2> lanes;
-  for (;;) {
-    for (size_t i = 0; i < lanes.size(); ++i) {
-      if (lanes[i].active()) continue;
-      const bool idle = i == 1 && !lanes[0].active();  // both are: the other had its turn
-      std::optional<HashRequest> request = take_next(idle);
-      if (!request && idle) return {};
-      if (request) DF11_TRY(lanes[i].open(std::move(*request)));
-    }
+Result<void> HashQueue::run_lanes(size_t least) {
+  Lanes lanes;
+  while (fill(lanes, least) != 0) {
     DF11_TRY(executor_.check_cancelled());
-    for (Lane& lane : lanes) {
-      if (lane.active()) DF11_TRY(lane.read());
+    for (const auto& lane : lanes) {
+      if (lane) DF11_TRY(lane->read());
     }
-    if (lanes[0].active() && lanes[1].active()) {
-      PublishedHasher::update_pair(lanes[0].hasher(), lanes[0].chunk(), lanes[1].hasher(),
-                                   lanes[1].chunk());
+    if (lanes[0] && lanes[1]) {
+      PublishedHasher::update_pair(lanes[0]->hasher(), lanes[0]->chunk(), lanes[1]->hasher(),
+                                   lanes[1]->chunk());
     } else {
-      Lane& lane = lanes[lanes[0].active() ? 0 : 1];
+      Lane& lane = lanes[0] ? *lanes[0] : *lanes[1];
       lane.hasher().update(lane.chunk());
     }
-    for (Lane& lane : lanes) {
-      if (lane.active() && lane.counts()) progress_.add(lane.chunk().size());
-      if (lane.at_end()) DF11_TRY(lane.finish());
+    for (std::unique_ptr<Lane>& lane : lanes) {
+      if (!lane) continue;
+      if (lane->counts()) progress_.add(lane->chunk().size());
+      if (!lane->at_end()) continue;
+      DF11_TRY(lane->finish());
+      lane.reset();
     }
   }
+  return {};
 }
 
 }  // namespace df11

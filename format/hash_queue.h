@@ -2,10 +2,12 @@
 // little longer than one (Sha256Hasher::update_pair).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -30,8 +32,8 @@ struct HashRequest {
 // Thread-safe.
 class HashQueue {
  public:
-  HashQueue(const Executor& executor, Progress& progress)
-      : executor_(executor), progress_(progress) {}
+  HashQueue(const Executor& executor, Progress& progress);
+  ~HashQueue();
 
   void add(HashRequest request);
 
@@ -40,19 +42,21 @@ class HashQueue {
   // on any more by a thread that met one.
   Result<void> work();
 
-  // work(), if more requests wait than threads are working: those will get to them.
+  // Hashes as long as there are two at a time, since one alone takes as long; what is left waits
+  // for others to come, or for work(). Errors: those of work().
   Result<void> help();
 
  private:
   class Lane;
-  std::optional<HashRequest> take_next(bool idle);
-  Result<void> run_lanes();
+  using Lanes = std::array<std::unique_ptr<Lane>, 2>;
+  // Fills empty lanes with what waits. If less than `least` are then in use, those wait again.
+  size_t fill(Lanes& lanes, size_t least);
+  Result<void> run_lanes(size_t least);
 
   const Executor& executor_;
   Progress& progress_;
   std::mutex mutex_;
-  std::deque<HashRequest> waiting_;
-  size_t n_working_ = 0;  // threads that will look for requests again
+  std::deque<std::unique_ptr<Lane>> waiting_;  // those that have begun first
 };
 
 }  // namespace df11
