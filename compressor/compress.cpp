@@ -42,8 +42,7 @@ class Run {
         executor_(executor),
         progress_(progress),
         source_files_(std::move(source_files)),
-        hashes_(executor, progress),
-        written_(static_cast<size_t>(executor.n_threads())) {
+        hashes_(executor, progress) {
     for (const PlannedShard& shard : plan.shards) jobs_.emplace_back(checkpoint, shard, buffers_);
   }
 
@@ -58,6 +57,7 @@ class Run {
       shard_digests_.resize(jobs_.size());
       DF11_TRY(run_tasks());
     }
+    DF11_TRY(written_.finish());
     for (const Shard& shard : checkpoint_.shards().shards()) DF11_TRY(shard.file.check_unchanged());
     return finish();
   }
@@ -72,10 +72,8 @@ class Run {
     std::atomic<size_t> next{0};  // tasks start in order, so that reads follow each other on disk
     DF11_TRY(executor_.for_each(tasks_.size(), [&](size_t) { return tasks_[next++](); }));
     tasks_.clear();
-    const auto n_threads = static_cast<size_t>(executor_.n_threads());
-    return executor_.for_each(n_threads + 1, [&](size_t i) {
-      return i < n_threads ? hashes_.work() : written_.finish(executor_);
-    });
+    return executor_.for_each(static_cast<size_t>(executor_.n_threads()),
+                              [this](size_t) { return hashes_.work(); });
   }
 
   // Whatever reads the source once. A shard is written as soon as it is counted, so that its second

@@ -1,33 +1,39 @@
-// Written files, synced once the system has had time to write them: no thread waits for a disk that
-// has just begun.
+// Syncing written files in a thread that does nothing else: none that has work waits for the disk.
 #pragma once
 
-#include <cstddef>
+#include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <thread>
 
 #include "format/error.h"
 #include "format/file.h"
-#include "format/parallel.h"
 
 namespace df11 {
 
 // Thread-safe.
 class LateSync {
  public:
-  // Keeps at most `max_open` files open.
-  explicit LateSync(size_t max_open) : max_open_(max_open) {}
+  LateSync() = default;
+  LateSync(const LateSync&) = delete;
+  LateSync& operator=(const LateSync&) = delete;
+  ~LateSync();  // leaves unsynced what finish() has not waited for
 
-  // Has the system begin to write the file; syncs the one that has waited longest, if there are
-  // more than max_open.
+  // The file is synced soon. Errors: those of a file that was added before.
   Result<void> add(File file);
-  // Syncs all that are left.
-  Result<void> finish(const Executor& executor);
+  // Waits until all are synced. Once, after all have been added.
+  Result<void> finish();
 
  private:
-  const size_t max_open_;
+  void run();
+  void stop();
+
   std::mutex mutex_;
+  std::condition_variable changed_;
   std::deque<File> waiting_;
+  bool stopping_ = false;
+  Result<void> result_;
+  std::thread thread_;  // from the first file on
 };
 
 }  // namespace df11

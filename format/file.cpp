@@ -164,10 +164,6 @@ Result<void> File::sync() const {
   return {};
 }
 
-void File::start_writing() const {
-  (void)::sync_file_range(fd_, 0, 0, SYNC_FILE_RANGE_WRITE);
-}
-
 void File::forget_cached() const {
   (void)::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED);
 }

@@ -51,8 +51,6 @@ class File {
   // source_changed when size or modification time are no longer those seen at opening.
   Result<void> check_unchanged() const;
   Result<void> sync() const;
-  // Asks the system to write to the disk what has not been written, without waiting for it.
-  void start_writing() const;
   // Asks the system to drop what it caches of the file, so that reading reads the disk. What is not
   // synced yet stays.
   void forget_cached() const;
