@@ -41,6 +41,8 @@ Result<bool> holds(const Record& record, ShardJob& job, const fs::path& path,
   if (job.made_from() != record.made_from) return false;
   DF11_ASSIGN(const std::optional<File> shard,
               open_intact(path, job.header().file_bytes(), record.sha256, executor));
+  // It is recorded when it is hashed, which may be before it is synced (LateSync).
+  if (shard) DF11_TRY(shard->sync());
   return shard.has_value();
 }
 

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
