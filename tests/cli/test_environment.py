@@ -1,10 +1,13 @@
 """What surrounds a run must not change its output: locale, time zone, umask, threads; closed and full
 standard streams."""
+import json
 import os
+import resource
+import shutil
 import subprocess
 import unittest
 
-from cli_support import CliTest, program, run, tree
+from cli_support import CliTest, gaussian_bf16, program, run, safetensors, tree, write_file
 
 BENCH = ["--cpu", "--elements", "65536", "--rounds", "1", "--threads", "1"]
 
@@ -43,6 +46,25 @@ class Surroundings(CliTest):
         done = run("df11-verify", artifact, "--json", env=turkish)
         self.assertEqual(done.returncode, 0)
         self.assertRegex(done.stdout, r'"seconds": \d+\.\d')
+
+    def test_more_files_than_are_open_by_default(self):
+        shutil.rmtree(self.source)
+        rows = 80
+        for layer in range(40):
+            name = f"model.layers.{layer}.mlp.up_proj.weight"
+            write_file(f"{self.source}/{layer}.safetensors",
+                       safetensors({name: ("BF16", [rows, 64], gaussian_bf16(rows * 64, layer))}))
+        index = {f"model.layers.{layer}.mlp.up_proj.weight": f"{layer}.safetensors" for layer in range(40)}
+        write_file(f"{self.source}/model.safetensors.index.json", json.dumps({"weight_map": index}))
+        self.source_tree = tree(self.source)
+        limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (32, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        restored = self.at("restored")
+        for command in (["df11-compress", self.source, self.output], ["df11-verify", self.output, "--source", self.source],
+                        ["df11-decompress", self.output, restored]):
+            done = run(*command, preexec_fn=limit)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertGreater(len(tree(self.output)), 40)
+        self.assertEqual(tree(restored), self.source_tree)
 
     def test_empty_environment(self):
         done = subprocess.run([program("df11-compress"), self.source, self.output], env={}, capture_output=True, check=False)

@@ -1,5 +1,6 @@
 #include "tools/cli/app.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +27,14 @@ void on_signal(int signal) {
   caught_signal = signal;
   cancel_token.cancel();
   std::signal(signal, SIG_DFL);  // a second one ends the program at once
+}
+
+// Artifacts may have more files than a process may have open by default.
+void raise_file_limit() {
+  rlimit limit;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);  // without it, opening fails and says why
 }
 
 }  // namespace
@@ -132,6 +141,7 @@ std::string printable(std::string_view text) {
 }
 
 int guarded_main(std::string_view program, const std::function<int()>& body) {
+  raise_file_limit();
   try {
     return body();
   } catch (const std::bad_alloc&) {

@@ -53,8 +53,8 @@ std::string printable(std::string_view text);
 int report_error(std::string_view program, const Error& error,
                  const std::filesystem::path& output = {});
 
-// Runs a program's body; turns an exception, of which running out of memory is the one to expect,
-// into an error line and an exit code.
+// Runs a program's body, with as many open files as the system allows. Turns an exception, of which
+// running out of memory is the one to expect, into an error line and an exit code.
 int guarded_main(std::string_view program, const std::function<int()>& body);
 
 // Shows progress on stderr while it lives, if stderr is a terminal and `quiet` is false.
