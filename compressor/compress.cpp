@@ -57,7 +57,7 @@ class Run {
       shard_digests_.resize(jobs_.size());
       DF11_TRY(run_tasks());
     }
-    DF11_TRY(written_.finish());
+    DF11_TRY(written_.finish(executor_));
     for (const Shard& shard : checkpoint_.shards().shards()) DF11_TRY(shard.file.check_unchanged());
     return finish();
   }
@@ -304,7 +304,8 @@ Result<void> replaces_artifact(const fs::path& output) {
 Result<CompressSummary> compress(const fs::path& source, const fs::path& output,
                                  const CompressOptions& options, const Executor& executor,
                                  Progress& progress) {
-  if (!options.dry_run) DF11_TRY(check_output(source, output, options.force, replaces_artifact));
+  const ReplaceRule may_replace = options.force ? replaces_artifact : ReplaceRule();
+  if (!options.dry_run) DF11_TRY(check_output(source, output, may_replace));
   DF11_ASSIGN(const Checkpoint checkpoint, Checkpoint::open(source, options.omit));
   for (const DirectoryEntry& entry : checkpoint.other_files()) {
     if (entry.relative_path == kManifestName) {
@@ -324,17 +325,22 @@ Result<CompressSummary> compress(const fs::path& source, const fs::path& output,
     summary.lint = lint_planned(checkpoint.config(), summary.manifest);
     return summary;
   }
-  DF11_ASSIGN(PartialOutput partial, PartialOutput::create(output, options.force, options.resume));
-  DF11_TRY(partial.remove_others(finished_files(partial.path())));
+  DF11_ASSIGN(PartialOutput partial, PartialOutput::create(output, may_replace, options.resume));
+  DF11_ASSIGN(const std::set<std::string> finished, finished_files(partial.path()));
+  DF11_TRY(partial.remove_others(finished));
   Result<CompressSummary> summary = run.execute(&partial.path());
   if (!summary) {
-    if (summary.error().code == ErrorCode::cancelled && !finished_files(partial.path()).empty())
-      partial.keep();
+    if (summary.error().code == ErrorCode::cancelled) {
+      const Result<std::set<std::string>> to_go_on_from = finished_files(partial.path());
+      if (!to_go_on_from || !to_go_on_from->empty()) partial.keep();
+    }
     return summary;
   }
-  DF11_TRY(partial.remove_others(files_of(summary->manifest)));
+  const std::set<std::string> files = files_of(summary->manifest);
+  DF11_TRY(partial.remove_others(with_records(files)));
   DF11_ASSIGN(const Artifact artifact, Artifact::open(partial.path()));
   DF11_ASSIGN(summary->lint, lint_for_upstream(artifact));
+  DF11_TRY(partial.remove_others(files));
   DF11_TRY(partial.publish());
   return summary;
 }

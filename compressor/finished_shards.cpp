@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "format/directory.h"
 #include "format/file.h"
 #include "format/json.h"
 
@@ -23,8 +24,7 @@ fs::path record_path(const fs::path& shard) {
   return shard.string() + std::string(kRecordSuffix);
 }
 
-Result<Record> read_record(const fs::path& path) {
-  DF11_ASSIGN(const std::string text, read_text_file(path, kMaxRecordBytes));
+Result<Record> parse_record(const std::string& text) {
   DF11_ASSIGN(const Json json, parse_json(text));
   DF11_ASSIGN(const std::string made_from, json_string(json, "made_from"));
   DF11_ASSIGN(const std::string sha256, json_string(json, "sha256"));
@@ -34,16 +34,24 @@ Result<Record> read_record(const fs::path& path) {
   return record;
 }
 
+// Nothing if there is none, or not a whole one.
+Result<std::optional<Record>> read_record(const fs::path& path) {
+  const Result<std::string> text = read_text_file(path, kMaxRecordBytes);
+  if (!text) {
+    const ErrorCode code = text.error().code;
+    if (is_no_file(code) || code == ErrorCode::limit_exceeded) return std::nullopt;
+    return fail(text.error());
+  }
+  Result<Record> record = parse_record(*text);
+  return record ? std::optional(*record) : std::nullopt;
+}
+
 // Whether the shard at `path` is what `record` says, and what `job` would write.
 Result<bool> holds(const Record& record, ShardJob& job, const fs::path& path,
                    const Executor& executor, Progress& progress) {
   DF11_TRY(job.hash_verbatim(executor, progress));
   if (job.made_from() != record.made_from) return false;
-  DF11_ASSIGN(const std::optional<File> shard,
-              open_intact(path, job.header().file_bytes(), record.sha256, executor));
-  // It is recorded when it is hashed, which may be before it is synced (LateSync).
-  if (shard) DF11_TRY(shard->sync());
-  return shard.has_value();
+  return is_intact(path, job.header().file_bytes(), record.sha256, executor);
 }
 
 }  // namespace
@@ -51,7 +59,7 @@ Result<bool> holds(const Record& record, ShardJob& job, const fs::path& path,
 Result<std::optional<Sha256>> find_finished(ShardJob& job, const fs::path& directory,
                                             const Executor& executor, Progress& progress) {
   const fs::path shard = directory / job.file_name();
-  const Result<Record> record = read_record(record_path(shard));
+  DF11_ASSIGN(const std::optional<Record> record, read_record(record_path(shard)));
   if (record) {
     DF11_ASSIGN(const bool reusable, holds(*record, job, shard, executor, progress));
     if (reusable) {
@@ -69,14 +77,20 @@ Result<void> record_finished(const ShardJob& job, const Sha256& digest, const fs
   return write_text_file(record_path(directory / job.file_name()), json.dump());
 }
 
-std::set<std::string> finished_files(const fs::path& directory) {
+std::set<std::string> with_records(std::set<std::string> files) {
+  std::set<std::string> records;
+  for (const std::string& file : files) records.insert(record_path(file).string());
+  files.merge(records);
+  return files;
+}
+
+Result<std::set<std::string>> finished_files(const fs::path& directory) {
   std::set<std::string> files;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
-    const std::string name = entry.path().filename().string();
-    const fs::path record = record_path(entry.path());
-    if (!fs::exists(record, error) || !read_record(record)) continue;
-    files.insert({name, record.filename().string()});
+  DF11_ASSIGN(const std::vector<fs::directory_entry> entries, list_directory(directory));
+  for (const fs::directory_entry& entry : entries) {
+    const fs::path path = record_path(entry.path());
+    DF11_ASSIGN(const std::optional<Record> record, read_record(path));
+    if (record) files.insert({entry.path().filename().string(), path.filename().string()});
   }
   return files;
 }

@@ -1,5 +1,6 @@
-// What lets an interrupted run go on: beside each shard that is complete and synced lies a record
-// of what it was made from and what it became. Records never become part of an output.
+// What lets an interrupted run go on: beside each shard that is written and hashed lies a record of
+// what it was made from and what it became. It may not be on the disk yet, which find_finished()
+// looks at. Records never become part of an output.
 #pragma once
 
 #include <filesystem>
@@ -23,7 +24,10 @@ Result<std::optional<Sha256>> find_finished(ShardJob& job, const std::filesystem
 Result<void> record_finished(const ShardJob& job, const Sha256& digest,
                              const std::filesystem::path& directory);
 
-// The shards in `directory` that have a record, and the records.
-std::set<std::string> finished_files(const std::filesystem::path& directory);
+// The shards in `directory` that have a record, and the records. Errors: I/O errors.
+Result<std::set<std::string>> finished_files(const std::filesystem::path& directory);
+
+// `files` and the names that their records would have.
+std::set<std::string> with_records(std::set<std::string> files);
 
 }  // namespace df11

@@ -8,6 +8,7 @@
 
 #include "format/error.h"
 #include "format/file.h"
+#include "format/parallel.h"
 
 namespace df11 {
 
@@ -21,19 +22,18 @@ class LateSync {
 
   // The file is synced soon. Errors: those of a file that was added before.
   Result<void> add(File file);
-  // Waits until all are synced. Once, after all have been added.
-  Result<void> finish();
+  // Waits until all are synced. Errors: those of syncing, cancelled.
+  Result<void> finish(const Executor& executor);
 
  private:
   void run();
-  void stop();
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<File> waiting_;
-  bool stopping_ = false;
-  Result<void> result_;
-  std::thread thread_;  // from the first file on
+  bool busy_ = false, stopping_ = false;
+  Result<void> result_;  // the first error; nothing is synced after it
+  std::thread thread_;   // from the first file on
 };
 
 }  // namespace df11

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 
+#include "format/directory.h"
 #include "format/hub_record.h"
 #include "format/number_text.h"
 #include "format/version.h"

@@ -372,6 +372,18 @@ Sha256 ShardJob::made_from() const {
   return hasher.digest();
 }
 
+// Of the shards that hold what is still to be written, or has just been.
+Result<void> ShardJob::check_unchanged() const {
+  std::set<size_t> shards;
+  for (const CodedGroup& group : coded_) {
+    for (const TensorLocation* member : group.plan.members) shards.insert(member->shard);
+  }
+  for (const VerbatimCopy& copy : verbatim_) shards.insert(copy.tensor->shard);
+  for (const size_t shard : shards)
+    DF11_TRY(checkpoint_->shards().shards()[shard].file.check_unchanged());
+  return {};
+}
+
 Result<File> ShardJob::write(const std::filesystem::path& directory, const Executor& executor,
                              Progress& progress) {
   DF11_ASSIGN(File file, File::create(directory / file_name_));
@@ -380,6 +392,7 @@ Result<File> ShardJob::write(const std::filesystem::path& directory, const Execu
   DF11_TRY(file.write_exact(as_bytes(head), 0));
   for (const CodedGroup& group : coded_) DF11_TRY(write_group(group, file, executor, progress));
   for (VerbatimCopy& copy : verbatim_) DF11_TRY(read_verbatim(copy, &file, executor, progress));
+  DF11_TRY(check_unchanged());
   coded_.clear();
   return file;
 }

@@ -54,7 +54,8 @@ class ShardJob {
   // the tensors in order. After write() or hash_verbatim().
   Sha256 made_from() const;
 
-  // Pass 2: writes the shard to `directory`; it is not synced yet.
+  // Pass 2: writes the shard to `directory`; it is not synced yet. source_changed when a shard that
+  // it was made from is no longer what it was when it was opened.
   Result<File> write(const std::filesystem::path& directory, const Executor& executor,
                      Progress& progress);
 
@@ -105,6 +106,7 @@ class ShardJob {
   // `hash`: of the tensor, if pass 1 has read it.
   void keep_verbatim(const TensorLocation& tensor, const std::optional<Xxh128>& hash,
                      const std::string& reason);
+  Result<void> check_unchanged() const;
   Result<void> write_group(const CodedGroup& group, const File& file, const Executor& executor,
                            Progress& progress);
   // Reads the tensor, hashes it unless that is done, and writes it to `file`, which may be null.

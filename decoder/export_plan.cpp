@@ -3,6 +3,7 @@
 
 #include "decoder/restore_plan.h"
 #include "format/checkpoint.h"
+#include "format/directory.h"
 #include "format/linear_shapes.h"
 
 namespace df11 {

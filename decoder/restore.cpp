@@ -17,15 +17,14 @@ namespace {
 constexpr size_t kMaxStreams = 16;
 constexpr size_t kMaxRunsInFlight = 128;
 
-Result<void> stream_copy(const RestoredFile& file, const Artifact& artifact,
-                         const Executor& executor, Sha256Hasher& hasher,
-                         const std::function<Result<void>(ByteSpan, uint64_t)>& write) {
-  const Result<File> from = File::open_read(artifact.directory() / file.copied_from);
+// The file of the artifact that `file` is a copy of; of the same size.
+Result<File> open_copied(const RestoredFile& file, const Artifact& artifact) {
+  Result<File> from = File::open_read(artifact.directory() / file.copied_from);
   if (!from && from.error().code == ErrorCode::not_found && file.sha256) {
     return fail(
         Error{ErrorCode::damaged, "the artifact lacks this file", from.error().file, {}, {}});
   }
-  if (!from) return fail(from.error());
+  if (!from) return from;
   if (from->size_bytes() != file.size_bytes) {
     return fail(
         Error{file.sha256 ? ErrorCode::damaged : ErrorCode::source_changed,
@@ -34,12 +33,42 @@ Result<void> stream_copy(const RestoredFile& file, const Artifact& artifact,
               {},
               {}});
   }
-  return from->for_each_chunk(0, file.size_bytes,
-                              [&](ByteSpan chunk, uint64_t offset) -> Result<void> {
-                                hasher.update(chunk);
-                                DF11_TRY(write(chunk, offset));
-                                return executor.check_cancelled();
-                              });
+  return from;
+}
+
+Error wrong_size(const RestoredTensor& tensor, uint64_t size_bytes) {
+  return {ErrorCode::damaged,
+          std::to_string(size_bytes) + " bytes in the artifact, " +
+              std::to_string(tensor.info.size_bytes()) + " in the source",
+          {},
+          tensor.info.name,
+          {}};
+}
+
+// That the artifact has what fills the file: before disk space is reserved by its word.
+Result<void> check_size(const RestoredFile& file, const Artifact& artifact) {
+  if (!file.copied_from.empty()) {
+    DF11_TRY(open_copied(file, artifact));
+    return {};
+  }
+  for (const RestoredTensor& tensor : file.tensors) {
+    const uint64_t max_bytes = tensor.stored.max_bytes();
+    if (tensor.info.size_bytes() > max_bytes)
+      return fail(wrong_size(tensor, max_bytes).in_file(file.path));
+  }
+  return {};
+}
+
+Result<void> stream_copy(const RestoredFile& file, const Artifact& artifact,
+                         const Executor& executor, Sha256Hasher& hasher,
+                         const std::function<Result<void>(ByteSpan, uint64_t)>& write) {
+  DF11_ASSIGN(const File from, open_copied(file, artifact));
+  return from.for_each_chunk(0, file.size_bytes,
+                             [&](ByteSpan chunk, uint64_t offset) -> Result<void> {
+                               hasher.update(chunk);
+                               DF11_TRY(write(chunk, offset));
+                               return executor.check_cancelled();
+                             });
 }
 
 Result<void> stream_tensor(const RestoredTensor& tensor, uint64_t begin_bytes,
@@ -48,14 +77,8 @@ Result<void> stream_tensor(const RestoredTensor& tensor, uint64_t begin_bytes,
                            Sha256Hasher& hasher,
                            const std::function<Result<void>(ByteSpan, uint64_t)>& write) {
   DF11_ASSIGN(const TensorReader reader, TensorReader::open(artifact, tensor.stored, decoder));
-  if (reader.size_bytes() != tensor.info.size_bytes()) {
-    return fail(Error{ErrorCode::damaged,
-                      std::to_string(reader.size_bytes()) + " bytes in the artifact, " +
-                          std::to_string(tensor.info.size_bytes()) + " in the source",
-                      {},
-                      tensor.info.name,
-                      {}});
-  }
+  if (reader.size_bytes() != tensor.info.size_bytes())
+    return fail(wrong_size(tensor, reader.size_bytes()));
   std::vector<std::optional<Pool<PieceBuffers>::Lease>> held(reader.n_pieces());
   std::vector<ByteSpan> pieces(reader.n_pieces());
   return executor.for_each_ordered(
@@ -102,8 +125,8 @@ class Run {
     return summary;
   }
 
-  // Whether a run that was cancelled has something to go on from.
-  bool has_finished_files() const { return n_written_ + n_reused_ != 0; }
+  // Whether a run that was cancelled has something to go on from: a finished file with a hash.
+  bool can_be_resumed() const { return n_written_ + n_reused_ != 0 && !options_.tensors_only; }
 
  private:
   size_t n_streams() const {
@@ -128,12 +151,11 @@ class Run {
   Result<bool> find_finished(size_t i, const fs::path& path) {
     const RestoredFile& restored = plan_.files[i];
     if (restored.sha256) {
-      DF11_ASSIGN(const std::optional<File> file,
-                  open_intact(path, restored.size_bytes, *restored.sha256, executor_));
-      if (file) {
+      DF11_ASSIGN(const bool intact,
+                  is_intact(path, restored.size_bytes, *restored.sha256, executor_));
+      if (intact) {
         digests_[i] = *restored.sha256;
         progress_.add(restored.size_bytes);
-        DF11_TRY(file->sync());
         return true;
       }
     }
@@ -149,6 +171,7 @@ class Run {
       n_reused_ += finished;
       if (finished) return {};
     }
+    DF11_TRY(check_size(restored, artifact_));
     DF11_TRY(make_directories(path.parent_path()));
     DF11_ASSIGN(const File file, File::create(path));
     DF11_TRY(file.preallocate(restored.size_bytes));
@@ -273,14 +296,16 @@ Result<RestoreSummary> restore(const fs::path& directory, const fs::path& output
               options.tensors_only ? plan_tensors_only(artifact) : plan_restore(artifact));
   std::set<std::string> paths;
   for (const RestoredFile& file : plan.files) paths.insert(file.path);
-  DF11_TRY(check_output(directory, output, options.force,
-                        [&](const fs::path& existing) { return holds_only(paths, existing); }));
-  DF11_ASSIGN(PartialOutput partial, PartialOutput::create(output, options.force, options.resume));
+  ReplaceRule may_replace;
+  if (options.force)
+    may_replace = [&](const fs::path& existing) { return holds_only(paths, existing); };
+  DF11_TRY(check_output(directory, output, may_replace));
+  DF11_ASSIGN(PartialOutput partial, PartialOutput::create(output, may_replace, options.resume));
   DF11_TRY(partial.remove_others(paths));
   Run run(plan, artifact, partial.path(), options, decoder, executor, progress);
   Result<RestoreSummary> summary = run.execute();
   if (!summary) {
-    if (summary.error().code == ErrorCode::cancelled && run.has_finished_files()) partial.keep();
+    if (summary.error().code == ErrorCode::cancelled && run.can_be_resumed()) partial.keep();
     return summary;
   }
   for (const Shard& shard : artifact.shards().shards()) DF11_TRY(shard.file.check_unchanged());

@@ -1,6 +1,6 @@
 #include "decoder/restore_plan.h"
 
-#include "format/file.h"
+#include "format/directory.h"
 
 namespace df11 {
 

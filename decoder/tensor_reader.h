@@ -18,6 +18,11 @@ struct StoredTensor {
   const TensorLocation* verbatim = nullptr;
   const GroupEntry* group = nullptr;
   size_t member = 0;
+
+  // No more than so many bytes, by the headers alone: a group's are those of all its members.
+  uint64_t max_bytes() const {
+    return verbatim != nullptr ? verbatim->info.size_bytes() : 2 * group->n_elements();
+  }
 };
 
 // By name. `artifact` must outlive the result. malformed_group when it holds a tensor twice.

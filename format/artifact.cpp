@@ -5,6 +5,7 @@
 
 #include "format/checkpoint.h"
 #include "format/df11_layout.h"
+#include "format/directory.h"
 #include "format/file.h"
 #include "format/output_positions.h"
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "format/directory.h"
 #include "format/file.h"
 #include "format/json.h"
 #include "format/shard_set.h"

@@ -28,6 +28,10 @@ std::string_view error_code_name(ErrorCode code) {
   return "unknown";
 }
 
+bool is_no_file(ErrorCode code) {
+  return code == ErrorCode::not_found || code == ErrorCode::unsupported;
+}
+
 bool is_damage(ErrorCode code) {
   switch (code) {
     case ErrorCode::malformed_json:

@@ -40,6 +40,9 @@ enum class ErrorCode : int {
 // True when the error says something about what was read, not about the machine or the request.
 bool is_damage(ErrorCode code);
 
+// True when opening failed because there is no regular file of that name.
+bool is_no_file(ErrorCode code);
+
 // Stable lower-case name of `code`.
 std::string_view error_code_name(ErrorCode code);
 

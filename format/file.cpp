@@ -1,13 +1,11 @@
 #include "format/file.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <memory>
 
 namespace df11 {
@@ -189,140 +187,11 @@ Result<void> write_text_file(const fs::path& path, std::string_view text) {
   return file.sync();
 }
 
-bool is_housekeeping_name(std::string_view top_level_name) {
-  return top_level_name.starts_with(".git") || top_level_name == ".cache";
-}
-
-bool is_safe_relative_path(std::string_view name) {
-  if (name.empty() || name.find('\0') != name.npos || name.find('\\') != name.npos) return false;
-  while (true) {
-    const size_t slash = name.find('/');
-    const std::string_view component = name.substr(0, slash);
-    if (component.empty() || component == "." || component == "..") return false;
-    if (slash == name.npos) return true;
-    name.remove_prefix(slash + 1);
-  }
-}
-
-Result<std::vector<DirectoryEntry>> list_files(const fs::path& directory) {
-  std::error_code error;
-  fs::recursive_directory_iterator it(directory, error), end;
-  if (error) return fail(system_error(error.value(), "cannot list", directory.string()));
-  std::vector<DirectoryEntry> entries;
-  for (; it != end; it.increment(error)) {
-    const fs::path& path = it->path();
-    if (it.depth() == 0 && is_housekeeping_name(path.filename().string())) {
-      it.disable_recursion_pending();
-      continue;
-    }
-    struct stat info;
-    if (::stat(path.c_str(), &info) != 0) {
-      return fail(system_error(errno, "cannot stat", path.string()));
-    }
-    if (S_ISDIR(info.st_mode)) {
-      if (it->is_symlink(error)) {
-        return fail(Error{ErrorCode::unsupported,
-                          "a symbolic link to a directory is not followed",
-                          path.string(),
-                          {},
-                          {}});
-      }
-      continue;
-    }
-    if (!S_ISREG(info.st_mode)) {
-      return fail(Error{ErrorCode::unsupported, "not a regular file", path.string(), {}, {}});
-    }
-    entries.push_back(
-        {path.lexically_relative(directory).generic_string(), static_cast<uint64_t>(info.st_size)});
-  }
-  if (error) return fail(system_error(error.value(), "cannot list", directory.string()));
-  std::sort(entries.begin(), entries.end(),
-            [](const auto& a, const auto& b) { return a.relative_path < b.relative_path; });
-  return entries;
-}
-
-Result<void> make_directories(const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) return fail(system_error(error.value(), "cannot create directory", path.string()));
-  return {};
-}
-
-Result<void> remove_tree(const fs::path& path) {
-  std::error_code error;
-  fs::remove_all(path, error);
-  if (error) return fail(system_error(error.value(), "cannot remove", path.string()));
-  return {};
-}
-
 uint64_t physical_memory_bytes() {
   const long n_pages = ::sysconf(_SC_PHYS_PAGES), page_bytes = ::sysconf(_SC_PAGESIZE);
   return n_pages > 0 && page_bytes > 0
              ? static_cast<uint64_t>(n_pages) * static_cast<uint64_t>(page_bytes)
              : 0;
-}
-
-Result<void> sync_directory(const fs::path& path) {
-  const int fd = open_retrying(path.c_str(), O_RDONLY | O_DIRECTORY);
-  if (fd < 0) return fail(system_error(errno, "cannot open directory", path.string()));
-  const int status = ::fsync(fd);
-  const int saved = errno;
-  ::close(fd);
-  if (status != 0) return fail(system_error(saved, "cannot sync directory", path.string()));
-  return {};
-}
-
-namespace {
-fs::path parent_directory(const fs::path& path) {
-  const fs::path parent = path.parent_path();
-  return parent.empty() ? fs::path(".") : parent;
-}
-}  // namespace
-
-Result<void> rename_durably(const fs::path& from, const fs::path& to) {
-  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) != 0) {
-    // File systems without RENAME_NOREPLACE: a plain rename refuses a non-empty directory too.
-    int error = errno;
-    if (error == EINVAL) {
-      std::error_code ignored;
-      error = fs::exists(to, ignored)                   ? EEXIST
-              : ::rename(from.c_str(), to.c_str()) == 0 ? 0
-                                                        : errno;
-    }
-    if (error != 0) {
-      return fail(system_error(error, "cannot rename " + from.string() + " to this", to.string()));
-    }
-  }
-  return sync_directory(parent_directory(to));
-}
-
-Result<void> exchange_paths(const fs::path& a, const fs::path& b) {
-  if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) != 0) {
-    return fail(system_error(errno, "cannot exchange with " + a.string(), b.string()));
-  }
-  return sync_directory(parent_directory(b));
-}
-
-Result<DirectoryLock> DirectoryLock::acquire(const fs::path& directory) {
-  const int fd = open_retrying(directory.c_str(), O_RDONLY | O_DIRECTORY);
-  if (fd < 0) return fail(system_error(errno, "cannot open directory", directory.string()));
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    const int saved = errno;
-    ::close(fd);
-    if (saved == EWOULDBLOCK) {
-      return fail(Error{ErrorCode::already_exists,
-                        "another process is writing here",
-                        directory.string(),
-                        {},
-                        {}});
-    }
-    return fail(system_error(saved, "cannot lock", directory.string()));
-  }
-  return DirectoryLock(fd);
-}
-
-DirectoryLock::~DirectoryLock() {
-  if (fd_ >= 0) ::close(fd_);
 }
 
 }  // namespace df11

@@ -1,4 +1,4 @@
-// Files and directories: owned descriptors, exact positioned I/O, durable renames.
+// Files: owned descriptors, exact positioned I/O.
 //
 // Reading is pread into caller's buffers, never mmap: a file truncated while it is read must be an
 // error, not a signal. All functions retry EINTR and short transfers.
@@ -68,43 +68,6 @@ class File {
 Result<std::string> read_text_file(const std::filesystem::path& path, uint64_t max_bytes);
 Result<void> write_text_file(const std::filesystem::path& path, std::string_view text);
 
-struct DirectoryEntry {
-  std::string relative_path;  // '/'-separated, no leading "./"
-  uint64_t size_bytes;
-};
-// All regular files below `directory`, sorted by path; symbolic links to files are followed, links
-// to directories and special files are errors (unsupported). Top-level entries that version control
-// and download tools keep beside the files (".git*", ".cache") are left out.
-Result<std::vector<DirectoryEntry>> list_files(const std::filesystem::path& directory);
-
-// True for the top-level names that list_files leaves out.
-bool is_housekeeping_name(std::string_view top_level_name);
-
-// True when `name` may be joined to a directory without leaving it: relative, no empty, "." or ".."
-// component, no NUL, no backslash.
-bool is_safe_relative_path(std::string_view name);
-
-Result<void> make_directories(const std::filesystem::path& path);
-Result<void> remove_tree(const std::filesystem::path& path);
 uint64_t physical_memory_bytes();  // of this machine; 0 when the system does not say
-Result<void> sync_directory(const std::filesystem::path& path);
-// Renames and makes the rename durable. `to` must not exist.
-Result<void> rename_durably(const std::filesystem::path& from, const std::filesystem::path& to);
-// Exchanges two existing paths on one file system in one step.
-Result<void> exchange_paths(const std::filesystem::path& a, const std::filesystem::path& b);
-
-// A directory held for this process alone while the object lives (flock).
-class DirectoryLock {
- public:
-  // already_exists when another process holds it.
-  static Result<DirectoryLock> acquire(const std::filesystem::path& directory);
-  DirectoryLock(DirectoryLock&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
-  DirectoryLock& operator=(DirectoryLock&&) = delete;
-  ~DirectoryLock();
-
- private:
-  explicit DirectoryLock(int fd) : fd_(fd) {}
-  int fd_;
-};
 
 }  // namespace df11

@@ -192,14 +192,18 @@ Result<Sha256> sha256_of_file(const File& file, uint64_t n_bytes, const Executor
   return hasher.digest();
 }
 
-Result<std::optional<File>> open_intact(const std::filesystem::path& path, uint64_t size_bytes,
-                                        const Sha256& sha256, const Executor& executor) {
-  Result<File> file = File::open_read(path);
-  if (!file || file->size_bytes() != size_bytes) return std::nullopt;
+Result<bool> is_intact(const std::filesystem::path& path, uint64_t size_bytes, const Sha256& sha256,
+                       const Executor& executor) {
+  const Result<File> file = File::open_read(path);
+  if (!file && !is_no_file(file.error().code)) return fail(file.error());
+  if (!file || file->size_bytes() != size_bytes) return false;
+  // What could not be written may be cached as if it had been, and the system says so only once:
+  // so it is the disk that is read.
+  DF11_TRY(file->sync());
+  file->forget_cached();
   Progress not_shown;
   DF11_ASSIGN(const Sha256 digest, sha256_of_file(*file, size_bytes, executor, not_shown));
-  if (digest != sha256) return std::nullopt;
-  return std::move(*file);
+  return digest == sha256;
 }
 
 Result<Xxh128> parse_xxh128(std::string_view hex) {

@@ -94,9 +94,10 @@ struct Progress;
 Result<Sha256> sha256_of_file(const File& file, uint64_t n_bytes, const Executor& executor,
                               Progress& progress);
 
-// The file at `path` if it has this size and SHA-256. Errors: I/O errors while reading, cancelled.
-Result<std::optional<File>> open_intact(const std::filesystem::path& path, uint64_t size_bytes,
-                                        const Sha256& sha256, const Executor& executor);
+// Whether there is a file at `path` that has this size and SHA-256, on the disk as far as the
+// system lets one see that. Errors: I/O errors, cancelled.
+Result<bool> is_intact(const std::filesystem::path& path, uint64_t size_bytes, const Sha256& sha256,
+                       const Executor& executor);
 
 // Parse lower-case hex of exactly the digest's length; malformed_manifest otherwise.
 Result<Xxh128> parse_xxh128(std::string_view hex);

@@ -22,11 +22,12 @@ namespace df11 {
 
 struct HashRequest {
   std::filesystem::path path;
-  const File* file = nullptr;                       // the file at `path`, where it is open already
-  uint64_t size_bytes = 0;                          // for the order of requests only
-  std::optional<PublishedHash> published = {};      // to be compared with
-  bool counts = true;                               // its bytes are progress
-  std::function<Result<void>(const Sha256&)> done;  // called once, by the thread that finishes it
+  const File* file = nullptr;                   // the file at `path`, where it is open already
+  uint64_t size_bytes = 0;                      // for the order of requests only
+  std::optional<PublishedHash> published = {};  // to be compared with
+  bool counts = true;                           // its bytes are progress
+  std::function<Result<void>(const Sha256&)>
+      done;  // by the thread that finishes it, unless work fails before
 };
 
 // Thread-safe.

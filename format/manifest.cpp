@@ -4,7 +4,7 @@
 #include <set>
 
 #include "format/df11_layout.h"
-#include "format/file.h"
+#include "format/directory.h"
 #include "format/front_matter.h"
 #include "format/json.h"
 #include "format/zstd.h"

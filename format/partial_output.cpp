@@ -17,9 +17,24 @@ bool lies_within(const fs::path& inner, const fs::path& outer) {
   return outer_end == outer.end();
 }
 
+// Whether something has the name `output`, which then may be replaced.
+Result<bool> replaces(const fs::path& output, const ReplaceRule& may_replace) {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(output, error);
+  if (!fs::exists(status)) return false;
+  const auto refuse = [&](std::string message) {
+    return fail(Error{ErrorCode::already_exists, std::move(message), output.string(), {}, {}});
+  };
+  if (!may_replace) return refuse("the output exists (see --force)");
+  if (!fs::is_directory(status))
+    return refuse("--force replaces directories only, and this is none");
+  DF11_TRY(may_replace(output));
+  return true;
+}
+
 }  // namespace
 
-Result<void> check_output(const fs::path& input, const fs::path& output, bool force,
+Result<void> check_output(const fs::path& input, const fs::path& output,
                           const ReplaceRule& may_replace) {
   if (output.empty()) return fail(ErrorCode::invalid_argument, "the output path is empty");
   std::error_code error;
@@ -27,18 +42,15 @@ Result<void> check_output(const fs::path& input, const fs::path& output, bool fo
   if (error) return fail(system_error(error.value(), "cannot resolve", input.string()));
   const fs::path real_output = fs::weakly_canonical(output, error);
   if (error) return fail(system_error(error.value(), "cannot resolve", output.string()));
-  const auto refuse = [&](ErrorCode code, std::string message) {
-    return fail(Error{code, std::move(message), output.string(), {}, {}});
-  };
   if (lies_within(real_output, real_input) || lies_within(real_input, real_output)) {
-    return refuse(ErrorCode::invalid_argument,
-                  "input and output directory must not contain each other");
+    return fail(Error{ErrorCode::invalid_argument,
+                      "input and output directory must not contain each other",
+                      output.string(),
+                      {},
+                      {}});
   }
-  if (!fs::exists(fs::symlink_status(output, error))) return {};
-  if (!force) return refuse(ErrorCode::already_exists, "the output exists (see --force)");
-  if (!fs::is_directory(fs::symlink_status(output, error)))
-    return refuse(ErrorCode::already_exists, "--force replaces directories only, and this is none");
-  return may_replace(output);
+  DF11_TRY(replaces(output, may_replace));
+  return {};
 }
 
 namespace {
@@ -60,7 +72,8 @@ fs::path partial_path(const fs::path& output) {
   return path;
 }
 
-Result<PartialOutput> PartialOutput::create(const fs::path& output, bool replace, bool resume) {
+Result<PartialOutput> PartialOutput::create(const fs::path& output, ReplaceRule may_replace,
+                                            bool resume) {
   fs::path target = without_slash(output);
   fs::path path = partial_path(output);
   std::error_code error;
@@ -82,25 +95,28 @@ Result<PartialOutput> PartialOutput::create(const fs::path& output, bool replace
   if (Result<void> made = make_directories(path); !made) return undo(std::move(made).error());
   Result<DirectoryLock> lock = DirectoryLock::acquire(path);
   if (!lock) return undo(std::move(lock).error());
-  PartialOutput partial(std::move(path), std::move(target), replace, std::move(new_parents),
-                        std::move(*lock));
-  if (resume) return partial;
+  PartialOutput partial(std::move(path), std::move(target), std::move(may_replace),
+                        std::move(new_parents), std::move(*lock));
+  if (resume) {
+    partial.keep();
+    return partial;
+  }
   if (Result<void> emptied = partial.remove_others({}); !emptied) return fail(emptied.error());
   return partial;
 }
 
-PartialOutput::PartialOutput(fs::path path, fs::path target, bool replace,
+PartialOutput::PartialOutput(fs::path path, fs::path target, ReplaceRule may_replace,
                              std::vector<fs::path> new_parents, DirectoryLock lock)
     : path_(std::move(path)),
       target_(std::move(target)),
-      replace_(replace),
+      may_replace_(std::move(may_replace)),
       new_parents_(std::move(new_parents)),
       lock_(std::move(lock)) {}
 
 PartialOutput::PartialOutput(PartialOutput&& other) noexcept
     : path_(std::exchange(other.path_, {})),
       target_(std::move(other.target_)),
-      replace_(other.replace_),
+      may_replace_(std::move(other.may_replace_)),
       kept_(other.kept_),
       new_parents_(std::move(other.new_parents_)),
       lock_(std::move(other.lock_)) {}
@@ -114,14 +130,11 @@ PartialOutput::~PartialOutput() {
 namespace {
 Result<void> remove_all_but(const std::set<std::string>& files, const fs::path& directory,
                             const std::string& prefix) {
-  std::error_code error;
-  std::vector<fs::directory_entry> entries;  // listed before any goes
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error))
-    entries.push_back(entry);
-  if (error) return fail(system_error(error.value(), "cannot list", directory.string()));
+  DF11_ASSIGN(const std::vector<fs::directory_entry> entries, list_directory(directory));
   for (const fs::directory_entry& entry : entries) {
     const std::string name = prefix + entry.path().filename().string();
-    const fs::file_status status = entry.symlink_status(error);
+    std::error_code ignored;
+    const fs::file_status status = entry.symlink_status(ignored);
     if (fs::is_regular_file(status) && files.contains(name)) continue;
     const auto below = files.lower_bound(name + "/");
     if (fs::is_directory(status) && below != files.end() && below->starts_with(name + "/")) {
@@ -138,18 +151,38 @@ Result<void> PartialOutput::remove_others(const std::set<std::string>& files) co
   return remove_all_but(files, path_, "");
 }
 
-Result<void> PartialOutput::publish() {
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path_, error)) {
-    if (entry.is_directory(error)) DF11_TRY(sync_directory(entry.path()));
+namespace {
+Result<void> sync_directories(const fs::path& directory) {
+  DF11_ASSIGN(const std::vector<fs::directory_entry> entries, list_directory(directory));
+  for (const fs::directory_entry& entry : entries) {
+    std::error_code ignored;
+    if (fs::is_directory(entry.symlink_status(ignored))) DF11_TRY(sync_directories(entry.path()));
   }
-  if (error) return fail(system_error(error.value(), "cannot list", path_.string()));
-  DF11_TRY(sync_directory(path_));
-  // What is exchanged for the new output may go (check_output); the destructor removes it.
-  if (replace_ && fs::exists(target_, error)) return exchange_paths(path_, target_);
-  DF11_TRY(rename_durably(path_, target_));
-  path_.clear();
+  return sync_directory(directory);
+}
+}  // namespace
+
+Result<void> PartialOutput::take_name() {
+  DF11_ASSIGN(const bool exists, replaces(target_, may_replace_));
+  if (exists) {
+    DF11_ASSIGN(path_, replace_path(path_, target_));  // the destructor removes it
+  } else {
+    DF11_TRY(rename_new(path_, target_));
+    path_.clear();
+  }
+  kept_ = false;
   return {};
+}
+
+Result<void> PartialOutput::publish() {
+  DF11_TRY(sync_directories(path_));
+  if (Result<void> named = take_name(); !named) {
+    keep();
+    Error error = std::move(named).error();
+    error.message += "; the output is complete, as " + path_.string();
+    return fail(std::move(error));
+  }
+  return sync_parent(target_);
 }
 
 }  // namespace df11

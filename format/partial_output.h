@@ -8,20 +8,20 @@
 #include <string_view>
 #include <vector>
 
+#include "format/directory.h"
 #include "format/error.h"
-#include "format/file.h"
 
 namespace df11 {
 
 inline constexpr std::string_view kPartialSuffix = ".df11-partial";
 
-// Succeeds when the existing directory may be replaced with --force.
+// Succeeds when the existing directory may be replaced; null: none may.
 using ReplaceRule = std::function<Result<void>(const std::filesystem::path& directory)>;
 
 // Errors: invalid_argument when one directory lies in the other; already_exists when `output`
-// exists and `force` is false or it is no directory; those of `may_replace`.
+// exists and there is no rule, or it is no directory; those of `may_replace`.
 Result<void> check_output(const std::filesystem::path& input, const std::filesystem::path& output,
-                          bool force, const ReplaceRule& may_replace);
+                          const ReplaceRule& may_replace);
 
 // Where `output` is written to: "<output>.df11-partial".
 std::filesystem::path partial_path(const std::filesystem::path& output);
@@ -30,9 +30,10 @@ std::filesystem::path partial_path(const std::filesystem::path& output);
 // published or is to be kept.
 class PartialOutput {
  public:
-  // With `resume`, what an interrupted run left stays; otherwise it is removed.
+  // With `resume`, what an interrupted run left stays, also if this one fails; otherwise it is
+  // removed.
   // Errors: already_exists when another run holds it; I/O errors.
-  static Result<PartialOutput> create(const std::filesystem::path& output, bool replace,
+  static Result<PartialOutput> create(const std::filesystem::path& output, ReplaceRule may_replace,
                                       bool resume);
   PartialOutput(PartialOutput&& other) noexcept;
   PartialOutput& operator=(PartialOutput&&) = delete;
@@ -46,16 +47,20 @@ class PartialOutput {
   // The destructor leaves the directory as it is, for a run that resumes.
   void keep() { kept_ = true; }
 
-  // Syncs the directories and gives the output its name; with `replace`, in exchange for the
-  // directory that has it now. already_exists when something else has come by that name meanwhile.
+  // Syncs the directories and gives the output its name, in exchange for what has it now if that
+  // may be replaced. If it cannot have the name, it is kept under its own, and the error says so.
+  // Errors: already_exists and those of the rule, since something may have come by that name while
+  // the output was written; I/O errors.
   Result<void> publish();
 
  private:
-  PartialOutput(std::filesystem::path path, std::filesystem::path target, bool replace,
+  PartialOutput(std::filesystem::path path, std::filesystem::path target, ReplaceRule may_replace,
                 std::vector<std::filesystem::path> new_parents, DirectoryLock lock);
+  Result<void> take_name();
 
   std::filesystem::path path_, target_;
-  bool replace_, kept_ = false;
+  ReplaceRule may_replace_;
+  bool kept_ = false;
   std::vector<std::filesystem::path> new_parents_;
   DirectoryLock lock_;
 };

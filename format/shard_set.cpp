@@ -1,5 +1,6 @@
 #include "format/shard_set.h"
 
+#include "format/directory.h"
 #include "format/json.h"
 
 namespace df11 {

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <vector>
 
+#include "format/directory.h"
 #include "format/file.h"
 #include "format/json.h"
 #include "format/safetensors.h"

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "format/directory.h"
 #include "format/pattern.h"
 #include "verify/tensor_check.h"
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "format/file.h"
+#include "format/directory.h"
 #include "format/hash.h"
 #include "format/pattern.h"
 

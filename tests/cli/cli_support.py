@@ -147,6 +147,13 @@ class CliTest(unittest.TestCase):
         self.assertEqual(partial in done.stderr, os.path.exists(partial))
         shutil.rmtree(partial, ignore_errors=True)
 
+    def assert_kept_complete(self, done, output):
+        """It could not be given its name. It is removed here."""
+        partial = output + ".df11-partial"
+        self.assertIn("the output is complete, as " + partial, done.stderr)
+        self.assertTrue(os.path.isdir(partial))
+        shutil.rmtree(partial)
+
     def assert_nothing_left(self, names=("source",)):
         """Only these names in the test's directory: no output, no partial output."""
         self.assertEqual(sorted(os.listdir(self.dir)), sorted(names))

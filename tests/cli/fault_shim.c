@@ -2,7 +2,9 @@
 //
 //   DF11_FAULT=pwrite:3:28     the third pwrite fails with errno 28
 //   DF11_FAULT=pwrite:3:SIG2   signal 2 is raised just before the third pwrite
+//   DF11_FAULT=fsync:1:SLEEP3  the first fsync takes 3 seconds longer
 //   DF11_FAULT=pwrite:*:SHORT  every pwrite (or pread) transfers at most 100 bytes
+//   DF11_FAULT=A,B             both
 //   DF11_FAULT_COUNTS=FILE     at exit, "call count" lines are written to FILE
 //
 // Calls are counted over all threads: use --threads 1 where the order matters.
@@ -17,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum call { OPEN, PREAD, PWRITE, FALLOCATE, FTRUNCATE, FSYNC, RENAME, N_CALLS };
@@ -24,24 +27,37 @@ static const char* const names[N_CALLS] = {"open",      "pread", "pwrite", "fall
                                            "ftruncate", "fsync", "rename"};
 static atomic_long counts[N_CALLS];
 
+// What is to become of the n-th call; NULL when nothing special.
+static const char* fault_of(enum call call, long n) {
+  const size_t length = strlen(names[call]);
+  const char* fault = getenv("DF11_FAULT");
+  for (; fault != NULL; fault = strchr(fault, ',')) {
+    fault += *fault == ',';
+    if (strncmp(fault, names[call], length) != 0 || fault[length] != ':') continue;
+    const char* at = fault + length + 1;
+    const char* what = strchr(at, ':');
+    if (what != NULL && (*at == '*' || atol(at) == n)) return what + 1;
+  }
+  return NULL;
+}
+
 // Counts the call; 0 when it may go on, else -1 with errno set. *short_transfer as asked for.
 static int before(enum call call, int* short_transfer) {
   const long n = ++counts[call];
   *short_transfer = 0;
-  const char* fault = getenv("DF11_FAULT");
-  if (fault == NULL) return 0;
-  const size_t length = strlen(names[call]);
-  if (strncmp(fault, names[call], length) != 0 || fault[length] != ':') return 0;
-  const char* at = fault + length + 1;
-  const char* what = strchr(at, ':');
-  if (what == NULL || (*at != '*' && atol(at) != n)) return 0;
-  ++what;
-  if (strcmp(what, "SHORT") == 0) {
+  const char* what = fault_of(call, n);
+  if (what == NULL) return 0;
+  if (strncmp(what, "SHORT", 5) == 0) {
     *short_transfer = 1;
     return 0;
   }
   if (strncmp(what, "SIG", 3) == 0) {
     raise(atoi(what + 3));  // delivered before raise returns
+    return 0;
+  }
+  if (strncmp(what, "SLEEP", 5) == 0) {
+    struct timespec left = {.tv_sec = atoi(what + 5)};
+    while (nanosleep(&left, &left) != 0) continue;
     return 0;
   }
   errno = atoi(what);

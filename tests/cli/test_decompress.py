@@ -152,6 +152,8 @@ class Interruptions(DecompressTest):
                     done = run("df11-decompress", self.artifact, self.output, "--verify", "--threads", "1",
                                fault=f"{call}:{n}:{value}")
                     self.assert_error(done, os.strerror(value))
+                    if call == "rename":
+                        self.assert_kept_complete(done, self.output)
                     if call in ("fsync", "open") and n == counts[call] and os.path.exists(self.output):
                         self.assert_restored()  # only its name may not be on disk
                         shutil.rmtree(self.output)

@@ -22,6 +22,8 @@ class Faults(CliTest):
                 with self.subTest(call=call, n=n, errno=errno.errorcode[value]):
                     done = run("df11-compress", self.source, self.output, "--threads", "1", fault=f"{call}:{n}:{value}")
                     self.assert_error(done, os.strerror(value))
+                    if call == "rename":
+                        self.assert_kept_complete(done, self.output)
                     if call in ("fsync", "open") and n == counts[call] and os.path.exists(self.output):
                         # The directory's name is on disk or not after its parent could not be synced; if
                         # the output is there, it is complete.
@@ -47,7 +49,28 @@ class Faults(CliTest):
                                fault=f"{call}:{n}:{errno.EIO}")
                     self.assert_error(done, os.strerror(errno.EIO))
                     self.assertIn(tree(self.output), (old, new))
+                    if call == "rename":
+                        self.assert_kept_complete(done, self.output)
                     self.assert_nothing_left(["source", "output"])
+
+    def test_file_system_without_renameat2(self):
+        """NFS and others know no flags: a new name and an exchange are then made of plain renames."""
+        no_flags = f"rename:1:{errno.EINVAL}"
+        self.compress("--exclude", "*", fault=no_flags)
+        self.assert_verifies()
+        self.compress("--force", fault=no_flags)
+        self.assert_verifies()
+        self.assert_nothing_left(["source", "output"])
+        old = tree(self.output)
+        for n in (2, 3):  # the old one is not moved away, or is put back
+            with self.subTest(n=n):
+                done = run("df11-compress", self.source, self.output, "--force", "--exclude", "*",
+                           fault=f"{no_flags},rename:{n}:{errno.EIO}")
+                self.assert_error(done, "the output is complete, as " + self.output + ".df11-partial")
+                self.assertEqual(tree(self.output), old)
+                self.assert_verifies(self.output + ".df11-partial")
+                subprocess.run(["rm", "-r", self.output + ".df11-partial"], check=True)
+                self.assert_nothing_left(["source", "output"])
 
     def test_every_read_of_verify_and_inspect(self):
         self.compress("--quiet")

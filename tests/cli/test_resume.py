@@ -1,5 +1,6 @@
 """Killed at any moment, a run goes on with --resume and ends in the bytes of an uninterrupted one, using
 nothing that it has not checked."""
+import errno
 import glob
 import json
 import os
@@ -10,7 +11,7 @@ import subprocess
 import time
 import unittest
 
-from cli_support import CliTest, gaussian_bf16, program, run, safetensors, tree, write_file
+from cli_support import SHIM, CliTest, gaussian_bf16, program, run, safetensors, tree, write_file
 
 BOUNDARIES = ["open", "pwrite", "fallocate", "fsync", "rename"]
 RANDOM_KILLS = 200
@@ -225,6 +226,41 @@ class Compress(KilledAnywhere, ResumeTest):
                 self.finish("--resume", *args)
                 self.assertEqual(tree(self.target), expected)
                 self.clear()
+
+    def test_signal_while_the_disk_is_waited_for(self):
+        """All is written, hashed and recorded, but a slow disk has not taken it."""
+        whole = self.finish()
+        n_shards = sum(path.endswith(".safetensors") for path in self.expected)
+        self.clear()
+        environment = {**os.environ, "LD_PRELOAD": SHIM, "DF11_FAULT": "fsync:1:SLEEP2",
+                       "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
+        child = subprocess.Popen([program(self.name), self.input, self.target, "--threads", "1"], env=environment,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while len(glob.glob(self.partial + "/*.df11-done")) < n_shards and child.poll() is None:
+            time.sleep(0.01)
+        child.terminate()
+        self.assertIn("--resume goes on from there", child.communicate()[1])
+        self.assertEqual(child.returncode, 128 + signal.SIGTERM)
+        self.assertFalse(os.path.exists(self.target))
+        self.assertEqual(self.finish_as_expected()["reused_files"], n_shards)
+        self.assertEqual(whole["reused_files"], 0)
+
+    def test_failing_again_loses_nothing(self):
+        self.interrupt()
+        left = self.at("left")
+        shutil.copytree(self.partial, left)
+        records = len(glob.glob(left + "/*.df11-done"))
+        n_opens = self.counts("--resume")["open"]
+        for n in range(1, n_opens + 1):
+            with self.subTest(n=n):
+                self.clear()
+                shutil.copytree(left, self.partial)
+                done = self.start("--resume", "--threads", "1", fault=f"open:{n}:{errno.EMFILE}")
+                self.assert_error(done, os.strerror(errno.EMFILE))
+                if os.path.exists(f"{self.partial}/df11_manifest.json") or os.path.exists(self.target):
+                    continue  # only the name was still to come
+                self.assertGreaterEqual(len(glob.glob(self.partial + "/*.df11-done")), records)
+                self.assertGreaterEqual(self.finish_as_expected()["reused_files"], records)
 
     def test_forced_replacement(self):
         self.finish("--exclude", "*")

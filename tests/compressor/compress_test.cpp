@@ -216,7 +216,7 @@ TEST_F(CompressTest, LeftoversOfAnInterruptedRunAreRemoved) {
 
 TEST_F(CompressTest, AnotherRunHoldsTheOutput) {
   write_tiny_checkpoint(source());
-  const Result<PartialOutput> other = PartialOutput::create(output(), false, false);
+  const Result<PartialOutput> other = PartialOutput::create(output(), nullptr, false);
   ASSERT_TRUE(succeeded(other));
   write_file(other->path() / "theirs", "x");
   EXPECT_TRUE(

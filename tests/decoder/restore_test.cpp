@@ -243,6 +243,26 @@ TEST_F(RestoreTest, HostileManifests) {
         for (ManifestFile& file : m.source_files) file.size_bytes += 1;
       },
       ""));
+  // More than any disk has: refused before a byte of it is reserved.
+  constexpr uint64_t kHuge = uint64_t{1} << 50;
+  const auto claim_size = [](Manifest& m, std::string_view path, uint64_t size_bytes) {
+    for (ManifestFile& file : m.source_files) {
+      if (file.path == path) file.size_bytes = size_bytes;
+    }
+  };
+  EXPECT_TRUE(
+      edited([&](Manifest& m) { claim_size(m, "extra.txt", kHuge); }, "5 bytes, not 11258"));
+  EXPECT_TRUE(edited(
+      [&](Manifest& m) {
+        std::string json = R"({"model.layers.0.mlp.up_proj.weight":{"dtype":"BF16","shape":[)" +
+                           std::to_string(kHuge / 2) + R"(],"data_offsets":[0,)" +
+                           std::to_string(kHuge) + "]}}";
+        std::string head(8, '\0');
+        store_le64(reinterpret_cast<uint8_t*>(head.data()), json.size());
+        m.restore[shard] = head + json;
+        claim_size(m, shard, kHuge + head.size() + json.size());
+      },
+      "12288 bytes in the artifact, 11258"));
   EXPECT_TRUE(edited(
       [](Manifest& m) {
         for (ManifestFile& file : m.source_files) file.sha256.bytes[0] ^= 1;

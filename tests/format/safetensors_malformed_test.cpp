@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "format/directory.h"
 #include "format/safetensors.h"
 #include "support/result_matchers.h"
 

@@ -1,6 +1,6 @@
 // Input: the text of a manifest without its seal, which nobody gets right by chance. Taken as it
 // is, and sealed.
-#include "format/file.h"
+#include "format/directory.h"
 #include "format/hash.h"
 #include "format/manifest.h"
 #include "fuzz_input.h"
