@@ -14,8 +14,9 @@ namespace {
 
 constexpr size_t kSliceBytes = kSliceElements * sizeof(uint16_t);
 
-std::span<const uint16_t> as_words(const uint8_t* bytes, size_t n_bytes) {
-  return {reinterpret_cast<const uint16_t*>(bytes), n_bytes / sizeof(uint16_t)};
+// `bytes` lie at an even address.
+std::span<const uint16_t> as_words(ByteSpan bytes) {
+  return {reinterpret_cast<const uint16_t*>(bytes.data()), bytes.size() / sizeof(uint16_t)};
 }
 
 std::string_view rule_name(CodeRule rule) {
@@ -71,6 +72,10 @@ std::vector<ShardJob::Slice> ShardJob::slices_of(const TensorLocation& tensor) {
   return slices;
 }
 
+Result<ByteSpan> ShardJob::read(const Slice& slice, FileBuffer& buffer) const {
+  return checkpoint_->shards().read(*slice.tensor, slice.offset_bytes, slice.size_bytes, buffer);
+}
+
 ManifestTensor ShardJob::manifest_tensor(const TensorLocation& tensor) const {
   ManifestTensor entry;
   entry.name = tensor.info.name;
@@ -93,7 +98,7 @@ Result<std::vector<ShardJob::CountedMember>> ShardJob::count_members(const Plann
                                                                      Progress& progress) {
   struct Read {
     size_t member, slice;
-    std::optional<Pool<ScratchBuffer<uint8_t>>::Lease> held;
+    std::optional<Pool<FileBuffer>::Lease> held;
   };
   std::vector<CountedMember> members;
   std::vector<Read> reads;
@@ -111,18 +116,16 @@ Result<std::vector<ShardJob::CountedMember>> ShardJob::count_members(const Plann
         CountedMember& member = members[reads[i].member];
         const Slice& slice = member.slices[reads[i].slice];
         reads[i].held.emplace(buffers_->chunks.take());
-        uint8_t* bytes = (*reads[i].held)->ensure(kSliceBytes);
-        DF11_TRY(checkpoint_->shards().read(*slice.tensor, slice.offset_bytes,
-                                            {bytes, slice.size_bytes}));
-        member.counts[reads[i].slice] = SliceCounts::of(as_words(bytes, slice.size_bytes));
+        DF11_ASSIGN(const ByteSpan bytes, read(slice, **reads[i].held));
+        member.counts[reads[i].slice] = SliceCounts::of(as_words(bytes));
         return {};
       },
       [&](size_t i) -> Result<void> {
         CountedMember& member = members[reads[i].member];
-        const size_t n_bytes = member.slices[reads[i].slice].size_bytes;
-        hasher.update({(*reads[i].held)->data(), n_bytes});
+        const ByteSpan bytes = (*reads[i].held)->bytes();
+        hasher.update(bytes);
+        progress.add(bytes.size());
         reads[i].held.reset();
-        progress.add(n_bytes);
         if (reads[i].slice + 1 == member.slices.size()) {
           member.hash = hasher.digest();
           hasher = Xxh128Hasher();
@@ -307,10 +310,8 @@ Result<void> ShardJob::write_group(const CodedGroup& group, const File& file,
     const Slice& slice = group.slices[i];
     const auto chunk = buffers_->chunks.take();
     const auto scratch = buffers_->encoders.take();
-    uint8_t* bytes = chunk->ensure(kSliceBytes);
-    DF11_TRY(
-        checkpoint_->shards().read(*slice.tensor, slice.offset_bytes, {bytes, slice.size_bytes}));
-    DF11_TRY(encoder.encode(i, as_words(bytes, slice.size_bytes), *scratch));
+    DF11_ASSIGN(const ByteSpan bytes, read(slice, *chunk));
+    DF11_TRY(encoder.encode(i, as_words(bytes), *scratch));
     progress.add(slice.size_bytes);
     return {};
   });
@@ -322,19 +323,18 @@ Result<void> ShardJob::read_verbatim(VerbatimCopy& copy, const File* file, const
                                      Progress& progress) {
   const uint64_t begin = offset_of(copy.tensor->info.name);
   const std::vector<Slice> slices = slices_of(*copy.tensor);
-  std::vector<std::optional<Pool<ScratchBuffer<uint8_t>>::Lease>> held(slices.size());
+  std::vector<std::optional<Pool<FileBuffer>::Lease>> held(slices.size());
   Xxh128Hasher hasher;
   DF11_TRY(executor.for_each_ordered(
       slices.size(), static_cast<size_t>(executor.n_threads()) + 1,
       [&](size_t i) -> Result<void> {
         held[i].emplace(buffers_->chunks.take());
-        const MutableByteSpan bytes{(*held[i])->ensure(kSliceBytes), slices[i].size_bytes};
-        DF11_TRY(checkpoint_->shards().read(*copy.tensor, slices[i].offset_bytes, bytes));
+        DF11_ASSIGN(const ByteSpan bytes, read(slices[i], **held[i]));
         if (file == nullptr) return {};
         return file->write_exact(bytes, begin + slices[i].offset_bytes);
       },
       [&](size_t i) -> Result<void> {
-        if (!copy.hashed) hasher.update({(*held[i])->data(), slices[i].size_bytes});
+        if (!copy.hashed) hasher.update((*held[i])->bytes());
         held[i].reset();
         progress.add(slices[i].size_bytes);
         return {};

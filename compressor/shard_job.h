@@ -25,7 +25,7 @@ inline constexpr size_t kSliceElements = size_t{512} << 10;
 
 // Large buffers, shared by all shards of a run.
 struct CompressBuffers {
-  Pool<ScratchBuffer<uint8_t>> chunks;
+  Pool<FileBuffer> chunks;
   Pool<GroupEncoder::Scratch> encoders;
 };
 
@@ -100,6 +100,7 @@ class ShardJob {
   };
 
   static std::vector<Slice> slices_of(const TensorLocation& tensor);
+  Result<ByteSpan> read(const Slice& slice, FileBuffer& buffer) const;
   Result<std::vector<CountedMember>> count_members(const PlannedGroup& group,
                                                    const Executor& executor, Progress& progress);
   Result<void> count_group(const PlannedGroup& group, const Executor& executor, Progress& progress);

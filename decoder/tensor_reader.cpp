@@ -47,8 +47,8 @@ Result<TensorPiece> TensorReader::read(size_t i, PieceBuffers& buffers) const {
   if (verbatim_ != nullptr) {
     const uint64_t offset = i * kChunkBytes;
     const size_t n_bytes = std::min<uint64_t>(kChunkBytes, size_bytes_ - offset);
-    const MutableByteSpan bytes{buffers.bytes.ensure(n_bytes), n_bytes};
-    DF11_TRY(artifact_->shards().read(*verbatim_, offset, bytes));
+    DF11_ASSIGN(const ByteSpan bytes,
+                artifact_->shards().read(*verbatim_, offset, n_bytes, buffers.verbatim));
     return TensorPiece{offset, bytes};
   }
   DF11_ASSIGN(const std::span<const uint16_t> words, group_->decode_run(i, buffers.run));

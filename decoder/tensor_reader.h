@@ -31,7 +31,7 @@ Result<std::map<std::string, StoredTensor>> stored_tensors(const Artifact& artif
 // Buffers of one piece; reuse them.
 struct PieceBuffers {
   RunBuffers run;
-  ScratchBuffer<uint8_t> bytes;
+  FileBuffer verbatim;
 };
 
 struct TensorPiece {

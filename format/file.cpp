@@ -100,14 +100,18 @@ Result<void> File::read_exact(MutableByteSpan buffer, uint64_t offset_bytes) con
   return {};
 }
 
+Result<ByteSpan> File::read(uint64_t offset_bytes, size_t n_bytes, FileBuffer& buffer) const {
+  DF11_TRY(read_exact(buffer.at(offset_bytes, n_bytes), offset_bytes));
+  return buffer.bytes();
+}
+
 Result<void> File::for_each_chunk(
     uint64_t begin_bytes, uint64_t n_bytes,
     const std::function<Result<void>(ByteSpan, uint64_t)>& take) const {
-  const auto buffer =
-      std::make_unique_for_overwrite<uint8_t[]>(std::min<uint64_t>(kChunkBytes, n_bytes));
+  FileBuffer buffer;
   for (uint64_t offset = 0; offset < n_bytes; offset += kChunkBytes) {
-    const MutableByteSpan chunk{buffer.get(), std::min<uint64_t>(kChunkBytes, n_bytes - offset)};
-    DF11_TRY(read_exact(chunk, begin_bytes + offset));
+    const size_t n_chunk_bytes = std::min<uint64_t>(kChunkBytes, n_bytes - offset);
+    DF11_ASSIGN(const ByteSpan chunk, read(begin_bytes + offset, n_chunk_bytes, buffer));
     DF11_TRY(take(chunk, offset));
   }
   return {};

@@ -19,6 +19,28 @@ namespace df11 {
 // Bytes at a time when a file is streamed.
 inline constexpr size_t kChunkBytes = size_t{1} << 20;
 
+// Memory that parts of files are read into; reuse it.
+//
+// They lie in it as they lie in the file, modulo a cache line: copies between pages of the system
+// and memory take two to five times as long where they do not (spec/cpu_speed.md, "Copies").
+class FileBuffer {
+ public:
+  // Room for the `n_bytes` at `offset_bytes` of a file, at an even address, for they may be words;
+  // what was there before is lost.
+  MutableByteSpan at(uint64_t offset_bytes, size_t n_bytes) {
+    uint8_t* const room = room_.ensure(n_bytes + kCacheLineBytes);
+    const uint64_t even_offset = offset_bytes - offset_bytes % 2;
+    bytes_ = {room + (even_offset - reinterpret_cast<uintptr_t>(room)) % kCacheLineBytes, n_bytes};
+    return bytes_;
+  }
+  ByteSpan bytes() const { return bytes_; }
+
+ private:
+  static constexpr size_t kCacheLineBytes = 64;
+  ScratchBuffer<uint8_t> room_;
+  MutableByteSpan bytes_;
+};
+
 class File {
  public:
   // Opens an existing regular file (symbolic links are followed) for reading.
@@ -39,6 +61,8 @@ class File {
 
   // Fills `buffer` from `offset_bytes`. Error source_changed when the file ends before that.
   Result<void> read_exact(MutableByteSpan buffer, uint64_t offset_bytes) const;
+  // The same, into `buffer`.
+  Result<ByteSpan> read(uint64_t offset_bytes, size_t n_bytes, FileBuffer& buffer) const;
   // Reads `n_bytes` from `begin_bytes` on in order, and calls take(chunk, offset) for each chunk of
   // at most kChunkBytes, with the chunk's offset from `begin_bytes`. Ends at the first error.
   Result<void> for_each_chunk(

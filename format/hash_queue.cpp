@@ -17,14 +17,14 @@ class HashQueue::Lane {
 
   bool at_end() const { return offset_bytes_ == file().size_bytes(); }
   PublishedHasher& hasher() { return *hasher_; }
-  ByteSpan chunk() const { return {chunk_.data(), n_chunk_bytes_}; }
+  ByteSpan chunk() const { return chunk_.bytes(); }
   bool counts() const { return request_.counts; }
 
   Result<void> read() {
     if (!hasher_) DF11_TRY(open());
-    n_chunk_bytes_ = std::min<uint64_t>(kLaneBytes, file().size_bytes() - offset_bytes_);
-    DF11_TRY(file().read_exact({chunk_.ensure(kLaneBytes), n_chunk_bytes_}, offset_bytes_));
-    offset_bytes_ += n_chunk_bytes_;
+    const size_t n_bytes = std::min<uint64_t>(kLaneBytes, file().size_bytes() - offset_bytes_);
+    DF11_TRY(file().read(offset_bytes_, n_bytes, chunk_));
+    offset_bytes_ += n_bytes;
     return {};
   }
 
@@ -49,8 +49,7 @@ class HashQueue::Lane {
   std::optional<File> opened_;
   std::optional<PublishedHasher> hasher_;  // once it has begun
   uint64_t offset_bytes_ = 0;
-  ScratchBuffer<uint8_t> chunk_;
-  size_t n_chunk_bytes_ = 0;
+  FileBuffer chunk_;
 };
 
 HashQueue::HashQueue(const Executor& executor, Progress& progress)

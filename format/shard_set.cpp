@@ -53,6 +53,11 @@ Result<void> ShardSet::read(const TensorLocation& tensor, uint64_t offset_bytes,
   return shards_[tensor.shard].file.read_exact(buffer, tensor.file_offset_bytes + offset_bytes);
 }
 
+Result<ByteSpan> ShardSet::read(const TensorLocation& tensor, uint64_t offset_bytes, size_t n_bytes,
+                                FileBuffer& buffer) const {
+  return shards_[tensor.shard].file.read(tensor.file_offset_bytes + offset_bytes, n_bytes, buffer);
+}
+
 Result<std::vector<uint8_t>> ShardSet::read_all(const TensorLocation& tensor) const {
   std::vector<uint8_t> bytes(tensor.info.size_bytes());
   DF11_TRY(read(tensor, 0, bytes));

@@ -40,6 +40,9 @@ class ShardSet {
   // Fills `buffer` from `offset_bytes` within the tensor. The range must lie inside it.
   Result<void> read(const TensorLocation& tensor, uint64_t offset_bytes,
                     MutableByteSpan buffer) const;
+  // The same, into `buffer`.
+  Result<ByteSpan> read(const TensorLocation& tensor, uint64_t offset_bytes, size_t n_bytes,
+                        FileBuffer& buffer) const;
   Result<std::vector<uint8_t>> read_all(const TensorLocation& tensor) const;
 
  private:

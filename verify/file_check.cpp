@@ -79,12 +79,11 @@ Result<void> FileChecker::compare_file(const std::filesystem::path& a,
     return {};
   }
   std::optional<uint64_t> difference;
-  ScratchBuffer<uint8_t> buffer;
+  FileBuffer buffer;
   const auto compare = [&](ByteSpan a_bytes, uint64_t offset) -> Result<void> {
     DF11_TRY(executor_.check_cancelled());
     if (difference) return {};
-    const MutableByteSpan b_bytes{buffer.ensure(a_bytes.size()), a_bytes.size()};
-    DF11_TRY(file_b.read_exact(b_bytes, offset));
+    DF11_ASSIGN(const ByteSpan b_bytes, file_b.read(offset, a_bytes.size(), buffer));
     const auto at = std::mismatch(a_bytes.begin(), a_bytes.end(), b_bytes.begin()).first;
     if (at != a_bytes.end()) difference = offset + static_cast<uint64_t>(at - a_bytes.begin());
     return {};

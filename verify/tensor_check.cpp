@@ -121,8 +121,9 @@ Result<void> TensorChecker::compare_with_source(Piece& piece, Buffers& buffers) 
   for (size_t begin = 0; begin < piece.bytes.size() && !piece.difference; begin += kCompareBytes) {
     const ByteSpan stored =
         piece.bytes.subspan(begin, std::min(kCompareBytes, piece.bytes.size() - begin));
-    const MutableByteSpan bytes{buffers.source_bytes.ensure(kCompareBytes), stored.size()};
-    DF11_TRY(source_->read(*piece.expected->source, piece.offset_bytes + begin, bytes));
+    DF11_ASSIGN(const ByteSpan bytes,
+                source_->read(*piece.expected->source, piece.offset_bytes + begin, stored.size(),
+                              buffers.source_bytes));
     if (std::memcmp(bytes.data(), stored.data(), bytes.size()) != 0) {
       piece.difference =
           find_difference(piece.expected->dtype, piece.offset_bytes + begin, stored, bytes);

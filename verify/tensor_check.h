@@ -58,7 +58,7 @@ class TensorChecker {
  private:
   struct Buffers {
     RunBuffers run;
-    ScratchBuffer<uint8_t> source_bytes;
+    FileBuffer source_bytes;
   };
   // A run of bytes of one tensor, in memory.
   struct Piece {

@@ -68,6 +68,26 @@ TEST(File, StreamsARangeInChunks) {
   EXPECT_EQ(offsets.size(), 1u);
 }
 
+TEST(FileBuffer, HoldsAnyPartAtAnEvenAddress) {
+  const TemporaryDirectory directory;
+  std::string text(1000, '\0');
+  std::iota(text.begin(), text.end(), '\0');
+  write(directory / "f", text);
+  const Result<File> file = File::open_read(directory / "f");
+  ASSERT_TRUE(succeeded(file));
+  FileBuffer buffer;
+  for (const size_t n_bytes : {0u, 1u, 63u, 64u, 65u, 200u}) {
+    for (size_t offset = 0; offset < 200; ++offset) {
+      const Result<ByteSpan> bytes = file->read(offset, n_bytes, buffer);
+      ASSERT_TRUE(succeeded(bytes));
+      EXPECT_EQ(std::string(bytes->begin(), bytes->end()), text.substr(offset, n_bytes));
+      EXPECT_EQ(bytes->data(), buffer.bytes().data());
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(bytes->data()) % 64, (offset & ~size_t{1}) % 64);
+    }
+  }
+  EXPECT_TRUE(failed_with(file->read(990, 11, buffer), ErrorCode::source_changed));
+}
+
 TEST(File, NoticesTruncationAndChange) {
   const TemporaryDirectory directory;
   write(directory / "f", std::string(5000, 'x'));
