@@ -3,7 +3,9 @@
 
 Each round runs every command once, so that drift of the machine hits all. Outside of the times, what they wrote is
 deleted as soon as no other command needs it, and what the next one reads is read once: the page cache need not hold
-more than checkpoint, artifact and one output. Work happens beside the checkpoint, on its file system. cp's files
+more than checkpoint, artifact and one output. Free memory is touched before each command, for a virtual machine may
+have to get back from its host what it has not used for some seconds, which can take as long as all the rest. Work
+happens beside the checkpoint, on its file system. cp's files
 are synced within its time, as df11-compress and df11-decompress sync theirs.
 """
 import argparse
@@ -69,6 +71,23 @@ def warm(*directories):
                     pass
 
 
+TOUCH = """
+import mmap, sys
+block, n_blocks = bytes(1 << 20), int(sys.argv[1]) >> 20
+with mmap.mmap(-1, n_blocks << 20) as memory:
+    memory.madvise(mmap.MADV_HUGEPAGE)
+    for _ in range(n_blocks):
+        memory.write(block)
+"""
+
+
+def touch_free_memory():
+    """All but a tenth. In another process, for the peak memory of this one counts in run()."""
+    with open("/proc/meminfo", encoding="ascii") as file:
+        free_bytes = next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemFree:"))
+    subprocess.run([sys.executable, "-c", TOUCH, str(free_bytes // 10 * 9)], check=True)
+
+
 def commands(arguments, work):
     """Name -> what runs it and returns its peak memory, directories it reads, one to delete after it; in order."""
     def program(name, *rest):
@@ -95,6 +114,7 @@ def measure(arguments):
             for name, (command, read, written) in commands(arguments, work).items():
                 show_progress(f"round {number + 1} of {arguments.rounds}: {name}")
                 warm(*read)
+                touch_free_memory()
                 begin = time.monotonic()
                 peak = command()
                 seconds.setdefault(name, []).append(time.monotonic() - begin)
