@@ -8,13 +8,13 @@
 #include <set>
 
 #include "compressor/finished_shards.h"
-#include "compressor/late_sync.h"
 #include "compressor/merge_shards.h"
 #include "compressor/model_card.h"
 #include "compressor/plan_patterns.h"
 #include "compressor/shard_job.h"
 #include "compressor/source_files.h"
 #include "format/hash_queue.h"
+#include "format/late_sync.h"
 #include "format/module_names.h"
 #include "format/partial_output.h"
 #include "format/version.h"

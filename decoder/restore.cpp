@@ -5,6 +5,7 @@
 #include <set>
 
 #include "format/checkpoint.h"
+#include "format/late_sync.h"
 #include "format/partial_output.h"
 
 namespace df11 {
@@ -113,6 +114,7 @@ class Run {
   Result<RestoreSummary> execute() {
     progress_.total_bytes = plan_.total_bytes() * (options_.verify ? 2 : 1);
     DF11_TRY(for_each_file([this](size_t i) { return write_file(i); }));
+    DF11_TRY(written_.finish(executor_));
     if (options_.verify) DF11_TRY(for_each_file([this](size_t i) { return read_back(i); }));
     RestoreSummary summary;
     summary.n_reused = n_reused_;
@@ -173,7 +175,7 @@ class Run {
     }
     DF11_TRY(check_size(restored, artifact_));
     DF11_TRY(make_directories(path.parent_path()));
-    DF11_ASSIGN(const File file, File::create(path));
+    DF11_ASSIGN(File file, File::create(path));
     DF11_TRY(file.preallocate(restored.size_bytes));
     const size_t max_in_flight = std::clamp<size_t>(kMaxRunsInFlight / n_streams(), 2,
                                                     static_cast<size_t>(executor_.n_threads()) + 1);
@@ -186,9 +188,8 @@ class Run {
       DF11_TRY(check_digest(restored.path, digests_[i], *restored.sha256,
                             "the artifact is damaged: df11-verify says where"));
     }
-    DF11_TRY(file.sync());
     ++n_written_;
-    return {};
+    return written_.add(std::move(file));
   }
 
   Result<void> read_back(size_t i) {
@@ -224,6 +225,7 @@ class Run {
   const Executor& executor_;
   Progress& progress_;
   std::vector<Sha256> digests_;
+  LateSync written_;
   std::atomic<uint64_t> n_written_{0}, n_reused_{0};
 };
 

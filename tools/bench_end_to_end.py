@@ -81,11 +81,11 @@ with mmap.mmap(-1, n_blocks << 20) as memory:
 """
 
 
-def touch_free_memory():
-    """All but a tenth. In another process, for the peak memory of this one counts in run()."""
+def touch_free_memory(n_bytes):
+    """As much of it as is free, but for a tenth. In another process, for the peak memory of this one counts in run()."""
     with open("/proc/meminfo", encoding="ascii") as file:
         free_bytes = next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemFree:"))
-    subprocess.run([sys.executable, "-c", TOUCH, str(free_bytes // 10 * 9)], check=True)
+    subprocess.run([sys.executable, "-c", TOUCH, str(min(n_bytes, free_bytes // 10 * 9))], check=True)
 
 
 def commands(arguments, work):
@@ -108,13 +108,14 @@ def commands(arguments, work):
 def measure(arguments):
     """Name -> seconds of each round; name -> peak memory; bytes of the artifact."""
     seconds, peaks = {}, {}
+    source_bytes = sum(map(os.path.getsize, files_below(arguments.checkpoint)))
     for number in range(arguments.rounds):
         work = tempfile.mkdtemp(prefix="df11-bench-", dir=os.path.dirname(os.path.abspath(arguments.checkpoint)))
         try:
             for name, (command, read, written) in commands(arguments, work).items():
                 show_progress(f"round {number + 1} of {arguments.rounds}: {name}")
                 warm(*read)
-                touch_free_memory()
+                touch_free_memory(2 * source_bytes)
                 begin = time.monotonic()
                 peak = command()
                 seconds.setdefault(name, []).append(time.monotonic() - begin)

@@ -2,7 +2,7 @@
 //
 //   DF11_FAULT=pwrite:3:28     the third pwrite fails with errno 28
 //   DF11_FAULT=pwrite:3:SIG2   signal 2 is raised just before the third pwrite
-//   DF11_FAULT=fsync:1:SLEEP3  the first fsync takes 3 seconds longer
+//   DF11_FAULT=shardsync:1:SLEEP3  the first fsync of a .safetensors file takes 3 seconds longer
 //   DF11_FAULT=pwrite:*:SHORT  every pwrite (or pread) transfers at most 100 bytes
 //   DF11_FAULT=A,B             both
 //   DF11_FAULT_COUNTS=FILE     at exit, "call count" lines are written to FILE
@@ -22,9 +22,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum call { OPEN, PREAD, PWRITE, FALLOCATE, FTRUNCATE, FSYNC, RENAME, N_CALLS };
+enum call { OPEN, PREAD, PWRITE, FALLOCATE, FTRUNCATE, FSYNC, SHARDSYNC, RENAME, N_CALLS };
 static const char* const names[N_CALLS] = {"open",      "pread", "pwrite", "fallocate",
-                                           "ftruncate", "fsync", "rename"};
+                                           "ftruncate", "fsync", "shardsync", "rename"};
 static atomic_long counts[N_CALLS];
 
 // What is to become of the n-th call; NULL when nothing special.
@@ -101,7 +101,24 @@ WRAPPER(fallocate64, (int fd, int mode, off64_t offset, off64_t n), (fd, mode, o
         FALLOCATE)
 WRAPPER(ftruncate, (int fd, off_t n), (fd, n), FTRUNCATE)
 WRAPPER(ftruncate64, (int fd, off64_t n), (fd, n), FTRUNCATE)
-WRAPPER(fsync, (int fd), (fd), FSYNC)
+
+static int is_shard(int fd) {
+  static const char suffix[] = ".safetensors";
+  char link[64], path[4096];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t n = readlink(link, path, sizeof path - 1);
+  if (n < (ssize_t)sizeof suffix) return 0;
+  path[n] = '\0';
+  return strcmp(path + n - strlen(suffix), suffix) == 0;
+}
+
+int fsync(int fd) {
+  int ignored;
+  if (before(FSYNC, &ignored) != 0) return -1;
+  if (is_shard(fd) && before(SHARDSYNC, &ignored) != 0) return -1;
+  return (NEXT(fsync))(fd);
+}
+
 WRAPPER(rename, (const char* from, const char* to), (from, to), RENAME)
 WRAPPER(renameat2, (int a, const char* from, int b, const char* to, unsigned flags),
         (a, from, b, to, flags), RENAME)

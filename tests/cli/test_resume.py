@@ -232,7 +232,7 @@ class Compress(KilledAnywhere, ResumeTest):
         whole = self.finish()
         n_shards = sum(path.endswith(".safetensors") for path in self.expected)
         self.clear()
-        environment = {**os.environ, "LD_PRELOAD": SHIM, "DF11_FAULT": "fsync:1:SLEEP2",
+        environment = {**os.environ, "LD_PRELOAD": SHIM, "DF11_FAULT": "shardsync:1:SLEEP3",
                        "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
         child = subprocess.Popen([program(self.name), self.input, self.target, "--threads", "1"], env=environment,
                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

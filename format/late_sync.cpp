@@ -1,4 +1,4 @@
-#include "compressor/late_sync.h"
+#include "format/late_sync.h"
 
 #include <chrono>
 #include <optional>
